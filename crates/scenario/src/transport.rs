@@ -29,11 +29,13 @@ pub enum Mechanism {
     Timestamps = 1 << 9,
     /// The kernel's rules of when ssthresh is reduced: at timeouts, and for retransmissions that are lost.
     Episodes = 1 << 10,
+    /// The kernel's smoothed RTT and its deviation, in place of RFC 6298's.
+    RttEstimator = 1 << 11,
 }
 
 impl Mechanism {
     /// All mechanisms, in the order in which sets print them.
-    pub const ALL: [Mechanism; 11] = [
+    pub const ALL: [Mechanism; 12] = [
         Mechanism::Handshake,
         Mechanism::TailLossProbe,
         Mechanism::IdleRestart,
@@ -45,6 +47,7 @@ impl Mechanism {
         Mechanism::PacingCredit,
         Mechanism::Timestamps,
         Mechanism::Episodes,
+        Mechanism::RttEstimator,
     ];
 }
 

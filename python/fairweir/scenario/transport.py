@@ -27,6 +27,7 @@ class Mechanism(StrEnum):
     PACING_CREDIT = "pacing_credit"
     TIMESTAMPS = "timestamps"
     EPISODES = "episodes"
+    RTT_ESTIMATOR = "rtt_estimator"
 
 
 def mechanisms(transport: str | Sequence[str]) -> list[str]:

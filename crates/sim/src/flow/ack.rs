@@ -19,8 +19,11 @@ struct Delivery {
     lost: u64,
     /// Whether packets of the episode were delivered that were sent only once (`FLAG_ORIG_SACK_ACKED`).
     has_original: bool,
-    /// Whether SACKed packets were sent only once (`last_sackt`).
-    has_sacked_original: bool,
+    /// Send time of the first SACKed packet that was sent only once (`first_sackt`).
+    first_sacked: Option<Time>,
+    /// Send time of the first packet that was acknowledged cumulatively, not SACKed before and sent only once
+    /// (`first_ackt`).
+    first_acked: Option<Time>,
     /// Whether the cumulative number covers packets that were retransmitted (`FLAG_RETRANS_DATA_ACKED`).
     covers_retransmission: bool,
     rate: RateSample,
@@ -129,7 +132,8 @@ impl Flow {
         self.sender.delivered_ce += marked;
         self.sender.snd_una = cum;
         self.sender.delivered += cum_acked;
-        self.sample_rtt(rtt);
+        let oldest = if cum_acked > 1 { now.since(self.records.get(cum - cum_acked).sent) } else { rtt };
+        self.sample_rtt(rtt, oldest);
         self.recovery.rack.on_delivered(sent, newest, rtt);
         self.timers.on_progress(&self.sender, now);
         let rate =
@@ -224,13 +228,14 @@ impl Flow {
             let is_ambiguous = self.records.get(seq).has(Record::EVER_RETRANS);
             let rtt = now.since(sent);
             let is_by_timestamp = self.has_timestamps && delivery.covers_retransmission;
-            if is_by_timestamp && !delivery.has_sacked_original {
+            if is_by_timestamp && delivery.first_sacked.is_none() {
                 let rtt = timestamps::rtt(ack.echo, now);
                 delivery.rtt = Some(rtt);
-                self.estimate_rtt(rtt);
+                self.estimate_rtt(rtt, rtt);
             } else if !is_ambiguous {
+                let oldest = if delivery.covers_retransmission { None } else { delivery.first_acked };
                 delivery.rtt = Some(rtt);
-                self.sample_rtt(rtt);
+                self.sample_rtt(rtt, oldest.or(delivery.first_sacked).map_or(rtt, |sent| now.since(sent)));
             }
             // If an ACK arrives less than the minimum RTT after a retransmission, or echoes an earlier timestamp, it is
             // for the original (RFC 8985 §6.2 step 2).
@@ -274,10 +279,14 @@ impl Flow {
         debug_assert!(cum <= self.sender.snd_nxt, "an ACK for a packet that was never sent");
         for seq in self.sender.snd_una..cum {
             let record = *self.records.get(seq);
-            delivery.covers_retransmission |= record.has(Record::EVER_RETRANS);
+            let was_retransmitted = record.has(Record::EVER_RETRANS);
+            delivery.covers_retransmission |= was_retransmitted;
             if record.has(Record::SACKED) {
                 self.sender.sacked_out -= 1;
                 continue;
+            }
+            if !was_retransmitted {
+                delivery.first_acked.get_or_insert(record.sent);
             }
             self.sender.lost_out -= u64::from(record.has(Record::LOST));
             self.sender.retrans_out -= u64::from(record.has(Record::RETRANS));
@@ -305,7 +314,9 @@ impl Flow {
             let record = *record;
             self.sender.sacked_out += 1;
             self.sender.delivered += 1;
-            delivery.has_sacked_original |= !record.has(Record::EVER_RETRANS);
+            if !record.has(Record::EVER_RETRANS) {
+                delivery.first_sacked.get_or_insert(record.sent);
+            }
             delivery.add(seq, &record, self.recovery.high_seq);
         }
     }
@@ -332,27 +343,34 @@ impl Flow {
         acked
     }
 
-    /// Processes the RTT of a data packet.
+    /// Processes the RTT of the newest data packet delivered, and that of the `oldest`.
     #[inline]
-    fn sample_rtt(&mut self, rtt: Dur) {
+    fn sample_rtt(&mut self, rtt: Dur, oldest: Dur) {
         self.stats.rtt.record(rtt);
-        self.estimate_rtt(rtt);
+        self.estimate_rtt(rtt, oldest);
     }
 
-    /// Updates srtt and rttvar (RFC 6298 §2, with Linux's lower bound on the deviation), and the minimum RTT.
+    /// Updates the minimum RTT, and srtt and rttvar by the newest packet's RTT (RFC 6298 §2, with Linux's lower bound on
+    /// the deviation), or with the kernel's estimator by that of the `oldest`.
     #[inline]
-    pub(super) fn estimate_rtt(&mut self, rtt: Dur) {
+    pub(super) fn estimate_rtt(&mut self, rtt: Dur, oldest: Dur) {
         let sender = &mut self.sender;
         sender.min_rtt = sender.min_rtt.min(rtt);
         if sender.srtt == Dur::ZERO {
             sender.srtt = rtt;
             sender.rttvar = rtt / 2;
+            if let Some(estimator) = &mut self.timers.estimator {
+                estimator.start(sender);
+            }
             // The timer may be waiting for the timeout without a sample, which is longer.
             if self.interests.recovery == Recovery::Tcp {
                 let deadline = self.timers.rto_deadline(&self.sender);
                 self.timers.wake_by(deadline);
             }
             return;
+        }
+        if let Some(estimator) = &mut self.timers.estimator {
+            return estimator.update(oldest, sender);
         }
         let (srtt, sample) = (sender.srtt.as_nanos(), rtt.as_nanos());
         let deviation = srtt.abs_diff(sample);

@@ -75,7 +75,8 @@ impl Flow {
             if sent > self.handshake.start {
                 self.give_up_ecn();
             }
-            self.estimate_rtt(now.since(sent));
+            let rtt = now.since(sent);
+            self.estimate_rtt(rtt, rtt);
         }
         match &mut self.route.receiver.window {
             Some(window) => window.on_syn_ack_read(now),

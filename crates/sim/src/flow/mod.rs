@@ -7,7 +7,7 @@
 //! A scenario's `transport` adds mechanisms, each in its own file: the handshake ([`handshake`]), tail loss probes
 //! ([`tail_probe`]), restart after idle ([`idle_restart`]), undo of spurious timeouts ([`undo`]),
 //! RTT samples by timestamps ([`timestamps`]), gaps that follow late packets ([`pacer`]), the kernel's rules of when
-//! ssthresh is reduced ([`recovery`]).
+//! ssthresh is reduced ([`recovery`]), the kernel's RTT estimator ([`rtt_estimator`]).
 //!
 //! **Deviation from Linux**: windows, rates and RTT count whole packets of one size, headers included.
 
@@ -19,6 +19,7 @@ mod pacer;
 mod probe;
 mod rate_sampler;
 mod recovery;
+mod rtt_estimator;
 mod send;
 mod send_window;
 mod source;
@@ -44,6 +45,7 @@ use probe::Silence;
 use rand_chacha::ChaCha8Rng;
 use rate_sampler::RateSampler;
 use recovery::Recovery;
+use rtt_estimator::RttEstimator;
 use send_window::SendWindow;
 use source::AppSource;
 use tail_probe::TailProbe;
@@ -209,6 +211,7 @@ impl Flow {
             flow.pacer.grant_credit();
         }
         flow.has_timestamps = flow.has(spec, Mechanism::Timestamps);
+        flow.timers.estimator = flow.has(spec, Mechanism::RttEstimator).then(|| RttEstimator::new(spec.min_rto));
         flow.recovery.has_kernel_episodes = flow.has(spec, Mechanism::Episodes);
         flow.undo = Undo::new(flow.has(spec, Mechanism::Undo));
         flow.restart_window = flow.restart_window(spec);

@@ -1,5 +1,6 @@
 //! Timers: deadlines, checked lazily when the earliest of them might be due.
 
+use super::rtt_estimator::RttEstimator;
 use fairweir_cca::{Recovery, Sender};
 use fairweir_scenario::FlowSpec;
 use fairweir_units::{Dur, Time};
@@ -20,6 +21,8 @@ pub(super) struct Timers {
     min_rto: Dur,
     /// Maximum delay of the receiver's ACKs, which the timeout includes.
     max_ack_delay: Dur,
+    /// The kernel's estimator, which determines the timeout; `None` for RFC 6298's.
+    pub(super) estimator: Option<RttEstimator>,
     backoff: u32,
     /// Time from which the retransmission timer counts.
     pub(super) rto_base: Time,
@@ -39,6 +42,7 @@ impl Timers {
         Timers {
             min_rto,
             max_ack_delay,
+            estimator: None,
             backoff: 0,
             rto_base: Time::ZERO,
             wake_at: spec.start,
@@ -75,14 +79,18 @@ impl Timers {
         self.backoff > 0
     }
 
-    /// Returns the timeout: that of RFC 6298 with Linux's lower bound, srtt + max(4 rttvar, min_rto), or a PTO (RFC 9002
-    /// §6.2.1); it doubles at each expiry.
+    /// Returns the timeout: that of RFC 6298 with Linux's lower bound, srtt + max(4 rttvar, min_rto), that of the kernel's
+    /// estimator, or a PTO (RFC 9002 §6.2.1); it doubles at each expiry.
     #[inline]
     pub(super) fn rto(&self, sender: &Sender) -> Dur {
         let rto = if sender.srtt == Dur::ZERO {
             INITIAL_RTO.max(self.min_rto)
         } else {
-            sender.srtt + (sender.rttvar * 4).max(self.min_rto) + self.max_ack_delay
+            let margin = match &self.estimator {
+                Some(estimator) => estimator.margin(),
+                None => (sender.rttvar * 4).max(self.min_rto),
+            };
+            sender.srtt + margin + self.max_ack_delay
         };
         rto * (1 << self.backoff)
     }
