@@ -10,7 +10,7 @@ use crate::sampler::Sampler;
 use crate::schedule::{Leaf, Schedule};
 use crate::stage::{Place, Stage};
 use crate::watch::Watch;
-use fairweir_cca::{Controller, Start};
+use fairweir_cca::{Controller, Interests, Recovery, Start};
 use fairweir_path::{Direction, Ecn, Lane, Visit};
 use fairweir_scenario::{
     Config, FlowSpec, FlowSummary, Histogram, HopCounts, Summary, Timing, controller_seed, controller_stream,
@@ -140,12 +140,8 @@ impl<'a, W: Watch> Engine<'a, W> {
         let data_stages = self.stages_of(index, Direction::Data, &data);
         let ack_stages = self.stages_of(index, Direction::Ack, &acks);
         let lanes = [(data, data_stages), (acks, ack_stages)];
-        let ecn = match (spec.ecn, controller.interests().l4s) {
-            (false, _) => Ecn::NotEct,
-            (true, false) => Ecn::Ect0,
-            (true, true) => Ecn::Ect1,
-        };
-        let route = Route::new(config, spec, ecn, self.first_packet, leaf, lanes, &self.net);
+        let codepoints = codepoints(spec.ecn, &controller.interests());
+        let route = Route::new(config, spec, codepoints, self.first_packet, leaf, lanes, &self.net);
         let rng = controller_stream(config.seed, index);
         let flow = Flow::new(config, spec, self.first_packet, controller, route, rng);
         self.net.schedule.set(leaf, flow.first_event());
@@ -355,6 +351,19 @@ impl<'a, W: Watch> Engine<'a, W> {
             violations: flow.route.violations(),
         }
     }
+}
+
+/// Returns the ECN codepoints of a flow's new packets and of its retransmissions. TCP's retransmissions are not ECN-capable
+/// (RFC 3168 §6.1.5), unless both ends have an algorithm that needs ECN (`tcp_ecn_send` of Linux's tcp_output.c); QUIC's
+/// are new packets.
+fn codepoints(has_ecn: bool, interests: &Interests) -> [Ecn; 2] {
+    let new = match (has_ecn, interests.l4s) {
+        (false, _) => Ecn::NotEct,
+        (true, false) => Ecn::Ect0,
+        (true, true) => Ecn::Ect1,
+    };
+    let is_plain_tcp = interests.recovery == Recovery::Tcp && !interests.exact_marks;
+    [new, if is_plain_tcp { Ecn::NotEct } else { new }]
 }
 
 #[cfg(test)]

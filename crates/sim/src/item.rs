@@ -23,7 +23,7 @@ pub(crate) struct Item {
     pub(crate) number: u64,
     /// ACK: number of marked packets so far, modulo 2^32; data: whether the packet is marked.
     pub(crate) ce: u32,
-    /// ACK: length of the receiver's log, modulo 2^32.
+    /// ACK: length of the receiver's log, modulo 2^32; data: 1 for a retransmission, 0 for a new packet.
     pub(crate) log: u32,
 }
 

@@ -32,14 +32,15 @@ struct Transit {
     lane: Lane,
     stages: Vec<Stage>,
     packet_bytes: Bytes,
-    ecn: Ecn,
+    /// Codepoints of new packets and of retransmissions; those of ACKs are equal.
+    codepoints: [Ecn; 2],
     /// Number of packets sent; counted only with an observer.
     sent: u64,
 }
 
 impl Transit {
-    fn new(lane: Lane, stages: Vec<Stage>, packet_bytes: Bytes, ecn: Ecn) -> Transit {
-        Transit { lane, stages, packet_bytes, ecn, sent: 0 }
+    fn new(lane: Lane, stages: Vec<Stage>, packet_bytes: Bytes, codepoints: [Ecn; 2]) -> Transit {
+        Transit { lane, stages, packet_bytes, codepoints, sent: 0 }
     }
 
     /// Returns `item` in the form that path elements process.
@@ -48,7 +49,8 @@ impl Transit {
         if item.seq == SYN {
             return syn::packet(item);
         }
-        Packet { seq: item.seq, bytes: self.packet_bytes, sent: item.sent, ecn: self.ecn }
+        let ecn = self.codepoints[item.log as usize & 1];
+        Packet { seq: item.seq, bytes: self.packet_bytes, sent: item.sent, ecn }
     }
 
     /// Passes `item` through the elements before the first hop; returns `false` if it is lost.
@@ -84,18 +86,21 @@ pub(crate) struct Route {
 
 impl Route {
     /// Creates the route of `spec` over `lanes`, whose hops the flow reaches through `stages`. The flow's first packet
-    /// has the number `first_packet`, and its data have the codepoint `ecn`; ACKs are not ECN-capable (RFC 3168 §6.1.4).
+    /// has the number `first_packet`, and its new packets and its retransmissions have the `codepoints`; ACKs are not
+    /// ECN-capable (RFC 3168 §6.1.4).
     pub(crate) fn new<W: Watch>(
         config: &Config,
         spec: &FlowSpec,
-        ecn: Ecn,
+        codepoints: [Ecn; 2],
         first_packet: u64,
         flow_leaf: Leaf,
         [data, ack]: [(Lane, Vec<Stage>); 2],
         net: &Net<W>,
     ) -> Route {
-        let transits =
-            [Transit::new(data.0, data.1, config.packet, ecn), Transit::new(ack.0, ack.1, config.ack, Ecn::NotEct)];
+        let transits = [
+            Transit::new(data.0, data.1, config.packet, codepoints),
+            Transit::new(ack.0, ack.1, config.ack, [Ecn::NotEct; 2]),
+        ];
         Route {
             flow_leaf,
             short_path: short_path(&transits, net),
@@ -109,7 +114,7 @@ impl Route {
 
     /// Sends data that are not ECN-capable from now on.
     pub(crate) fn give_up_ecn(&mut self) {
-        self.transits[Direction::Data as usize].ecn = Ecn::NotEct;
+        self.transits[Direction::Data as usize].codepoints = [Ecn::NotEct; 2];
     }
 
     /// Returns the flow's index, which is also the index of its leaf.
@@ -130,8 +135,8 @@ impl Route {
             is_retransmission,
         });
         match self.short_path {
-            Some(path) => self.send_on_short_path(path, at, seq, number, net),
-            None => self.send_over_stages(at, seq, number, net),
+            Some(path) => self.send_on_short_path(path, departure, number, net),
+            None => self.send_over_stages(departure, number, net),
         }
     }
 
@@ -180,9 +185,16 @@ impl Route {
 
     /// [`Route::send`] on the short path, where all later times are known immediately.
     #[inline(always)]
-    fn send_on_short_path<W: Watch>(&mut self, path: ShortPath, now: Time, seq: u64, number: u64, net: &mut Net<W>) {
+    fn send_on_short_path<W: Watch>(
+        &mut self,
+        path: ShortPath,
+        Departure { at: now, seq, is_retransmission }: Departure,
+        number: u64,
+        net: &mut Net<W>,
+    ) {
         let data = &self.transits[Direction::Data as usize];
-        let packet = Packet { seq, bytes: data.packet_bytes, sent: now, ecn: data.ecn };
+        let ecn = data.codepoints[usize::from(is_retransmission)];
+        let packet = Packet { seq, bytes: data.packet_bytes, sent: now, ecn };
         let (at, is_marked) = match net.hops[path.hop].metered.arrive(now, &packet, 1) {
             Verdict::Deliver(at) => (at, false),
             Verdict::Mark(at) => (at, true),
@@ -211,8 +223,9 @@ impl Route {
     }
 
     #[inline(never)]
-    fn send_over_stages<W: Watch>(&mut self, now: Time, seq: u64, number: u64, net: &mut Net<W>) {
-        let mut item = Item { at: now, sent: now, seq, ce: 0, log: 0, number };
+    fn send_over_stages<W: Watch>(&mut self, departure: Departure, number: u64, net: &mut Net<W>) {
+        let Departure { at: now, seq, is_retransmission } = departure;
+        let mut item = Item { at: now, sent: now, seq, ce: 0, log: is_retransmission.into(), number };
         let data = &mut self.transits[Direction::Data as usize];
         if !data.start(&mut item) {
             self.lose(Direction::Data, number, now, None, net);

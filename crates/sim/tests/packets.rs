@@ -163,3 +163,24 @@ proptest! {
         check(&config)?;
     }
 }
+
+#[test]
+fn retransmissions_are_not_ecn_capable_unless_the_algorithm_needs_ecn() {
+    // The queue marks every packet that waits and is ECN-capable.
+    let marks = |cca: &str| {
+        let mut one = FlowSpec { ecn: true, ..flow(cca, 20) };
+        one.ingress = vec![lossy(20_000_000)];
+        let queue = json!({"kind": "ecn-threshold", "mark_above": 0, "limit": 100 * PACKET.0});
+        let (_, packets, _) =
+            record(&dumbbell(12, serde_json::from_value(queue).expect("a queue"), vec![one.clone(), one], 60, 0, 1));
+        let count = |again: u8| {
+            let pairs = packets.is_retransmission.iter().zip(&packets.is_marked);
+            pairs.filter(|&(&is_again, &is_marked)| is_again == again && is_marked == 1).count()
+        };
+        [count(0), count(1)]
+    };
+    let [new, again] = marks("reno");
+    assert!(new > 20 && again == 0, "{new} {again}");
+    let [new, again] = marks("dctcp");
+    assert!(new > 20 && again > 0, "{new} {again}");
+}

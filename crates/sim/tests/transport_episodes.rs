@@ -24,10 +24,11 @@ struct Start {
     has_progress: bool,
 }
 
-/// A controller with a fixed window that records the starts of episodes.
+/// A controller that records the starts of episodes. Its window is inflight + 1 after a timeout, and grows to 8 packets.
 #[derive(Debug)]
 struct Recorder {
     starts: Arc<Mutex<Vec<Start>>>,
+    cwnd_pkts: u64,
     state: CaState,
     high_seq: u64,
     una_at_timeout: u64,
@@ -45,17 +46,19 @@ impl Controller for Recorder {
         });
         if loss.cause == Cause::Timeout {
             self.una_at_timeout = snd_una;
+            self.cwnd_pkts = loss.sender.inflight() + 1;
         }
         (self.state, self.high_seq) = (ca_state, snd_nxt);
     }
     fn on_ack(&mut self, ack: &Ack<'_>, _: &mut Context<'_>) {
         self.state = ack.sender.ca_state;
+        self.cwnd_pkts = (self.cwnd_pkts + ack.acked).min(8);
     }
     fn on_recovered(&mut self, sender: &Sender, _: &mut Context<'_>) {
         self.state = sender.ca_state;
     }
     fn cwnd(&self) -> Bytes {
-        PACKET * 8
+        PACKET * self.cwnd_pkts
     }
 }
 
@@ -67,7 +70,8 @@ fn episodes(mechanisms: &[Mechanism]) -> Vec<Start> {
     let starts = Arc::new(Mutex::new(Vec::new()));
     let build = |_: &_, _: &_| {
         let starts = Arc::clone(&starts);
-        Ok(Box::new(Recorder { starts, state: CaState::Open, high_seq: 0, una_at_timeout: 0 }) as Box<dyn Controller>)
+        let recorder = Recorder { starts, cwnd_pkts: 8, state: CaState::Open, high_seq: 0, una_at_timeout: 0 };
+        Ok(Box::new(recorder) as Box<dyn Controller>)
     };
     run_with(&dumbbell(48, droptail(100), vec![one], 600, 0, 1), &build, &mut |_| ControlFlow::Continue(()))
         .expect("a run");

@@ -66,7 +66,7 @@ impl RttEstimator {
 
     #[inline]
     fn end_round(&mut self, snd_nxt: u64) {
-        self.margin = self.margin - (self.margin - self.round_max.min(self.margin)) / 4;
+        self.margin = self.margin.saturating_sub(self.margin.saturating_sub(self.round_max) / 4);
         self.round_max = self.min_rto;
         self.round_end = snd_nxt;
     }

@@ -1,7 +1,7 @@
 //! SYNs and SYN-ACKs on a route. They pass the same elements and queues as data and ACKs; observers do not see them.
 
 use super::Route;
-use crate::item::{Item, SYN};
+use crate::item::{Departure, Item, SYN};
 use crate::net::Net;
 use crate::watch::Watch;
 use fairweir_path::{Ecn, Packet};
@@ -24,7 +24,7 @@ impl Route {
     /// Sends a SYN.
     #[cold]
     pub(crate) fn send_syn<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
-        self.send_over_stages(now, SYN, SYN, net);
+        self.send_over_stages(Departure { at: now, seq: SYN, is_retransmission: false }, SYN, net);
     }
 
     /// Answers a SYN that reaches the receiver at `syn.at`.
