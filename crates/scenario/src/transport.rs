@@ -27,15 +27,17 @@ pub enum Mechanism {
     PacingCredit = 1 << 8,
     /// RTT samples of retransmitted data by timestamps of whole milliseconds.
     Timestamps = 1 << 9,
-    /// The kernel's rules of when ssthresh is reduced: at timeouts, and for retransmissions that are lost.
-    Episodes = 1 << 10,
+    /// The kernel's rules of when packets are lost and when ssthresh is reduced.
+    LossRecovery = 1 << 10,
     /// The kernel's smoothed RTT and its deviation, in place of RFC 6298's.
     RttEstimator = 1 << 11,
+    /// Timers that expire at jiffies of 4 ms.
+    Jiffies = 1 << 12,
 }
 
 impl Mechanism {
     /// All mechanisms, in the order in which sets print them.
-    pub const ALL: [Mechanism; 12] = [
+    pub const ALL: [Mechanism; 13] = [
         Mechanism::Handshake,
         Mechanism::TailLossProbe,
         Mechanism::IdleRestart,
@@ -46,8 +48,9 @@ impl Mechanism {
         Mechanism::SackCompression,
         Mechanism::PacingCredit,
         Mechanism::Timestamps,
-        Mechanism::Episodes,
+        Mechanism::LossRecovery,
         Mechanism::RttEstimator,
+        Mechanism::Jiffies,
     ];
 }
 

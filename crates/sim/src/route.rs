@@ -43,27 +43,38 @@ impl Transit {
         Transit { lane, stages, packet_bytes, codepoints, sent: 0 }
     }
 
-    /// Returns `item` in the form that path elements process.
+    /// Returns `item` in the form that hops process.
     #[inline(always)]
     fn packet(&self, item: &Item) -> Packet {
+        self.packet_with(item, self.codepoints[item.log as usize & 1])
+    }
+
+    /// Returns `item` in the form that elements outside hops process: they do not read the codepoint, so it is always that
+    /// of new packets, which costs less.
+    #[inline(always)]
+    fn packet_for_element(&self, item: &Item) -> Packet {
+        self.packet_with(item, self.codepoints[0])
+    }
+
+    #[inline(always)]
+    fn packet_with(&self, item: &Item, ecn: Ecn) -> Packet {
         if item.seq == SYN {
             return syn::packet(item);
         }
-        let ecn = self.codepoints[item.log as usize & 1];
         Packet { seq: item.seq, bytes: self.packet_bytes, sent: item.sent, ecn }
     }
 
     /// Passes `item` through the elements before the first hop; returns `false` if it is lost.
     #[inline(always)]
     fn start(&mut self, item: &mut Item) -> bool {
-        let packet = self.packet(item);
+        let packet = self.packet_for_element(item);
         item.decide(self.lane.enter(item.at, &packet))
     }
 
     /// Passes `item` through the elements after the last hop; returns `false` if it is lost.
     #[inline(always)]
     fn finish(&mut self, item: &mut Item) -> bool {
-        let packet = self.packet(item);
+        let packet = self.packet_for_element(item);
         item.decide(self.lane.leave(item.at, &packet))
     }
 }

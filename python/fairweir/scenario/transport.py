@@ -26,8 +26,9 @@ class Mechanism(StrEnum):
     SACK_COMPRESSION = "sack_compression"
     PACING_CREDIT = "pacing_credit"
     TIMESTAMPS = "timestamps"
-    EPISODES = "episodes"
+    LOSS_RECOVERY = "loss_recovery"
     RTT_ESTIMATOR = "rtt_estimator"
+    JIFFIES = "jiffies"
 
 
 def mechanisms(transport: str | Sequence[str]) -> list[str]:

@@ -19,6 +19,8 @@ struct Delivery {
     lost: u64,
     /// Whether packets of the episode were delivered that were sent only once (`FLAG_ORIG_SACK_ACKED`).
     has_original: bool,
+    /// Send time of the packet that was counted last, and whether it was retransmitted.
+    last: Option<(Time, bool)>,
     /// Send time of the first SACKed packet that was sent only once (`first_sackt`).
     first_sacked: Option<Time>,
     /// Send time of the first packet that was acknowledged cumulatively, not SACKed before and sent only once
@@ -34,6 +36,7 @@ impl Delivery {
     /// from the order of sending.
     fn add(&mut self, seq: u64, record: &Record, high_seq: u64) {
         self.acked += 1;
+        self.last = Some((record.sent, record.has(Record::EVER_RETRANS)));
         self.has_original |= !record.has(Record::EVER_RETRANS) && seq < high_seq;
         if self.newest.is_none_or(|(_, sent)| record.sent >= sent) {
             self.newest = Some((seq, record.sent));
@@ -132,8 +135,7 @@ impl Flow {
         self.sender.delivered_ce += marked;
         self.sender.snd_una = cum;
         self.sender.delivered += cum_acked;
-        let oldest = if cum_acked > 1 { now.since(self.records.get(cum - cum_acked).sent) } else { rtt };
-        self.sample_rtt(rtt, oldest);
+        self.sample_rtt(rtt, |flow| now.since(flow.records.get(cum - cum_acked).sent));
         self.recovery.rack.on_delivered(sent, newest, rtt);
         self.timers.on_progress(&self.sender, now);
         let rate =
@@ -231,11 +233,11 @@ impl Flow {
             if is_by_timestamp && delivery.first_sacked.is_none() {
                 let rtt = timestamps::rtt(ack.echo, now);
                 delivery.rtt = Some(rtt);
-                self.estimate_rtt(rtt, rtt);
+                self.estimate_rtt(rtt, |_| rtt);
             } else if !is_ambiguous {
                 let oldest = if delivery.covers_retransmission { None } else { delivery.first_acked };
                 delivery.rtt = Some(rtt);
-                self.sample_rtt(rtt, oldest.or(delivery.first_sacked).map_or(rtt, |sent| now.since(sent)));
+                self.sample_rtt(rtt, |_| oldest.or(delivery.first_sacked).map_or(rtt, |sent| now.since(sent)));
             }
             // If an ACK arrives less than the minimum RTT after a retransmission, or echoes an earlier timestamp, it is
             // for the original (RFC 8985 §6.2 step 2).
@@ -243,6 +245,12 @@ impl Flow {
             let is_for_original = is_ambiguous && is_too_early;
             if !is_for_original && !self.recovery.rack.is_newer_than(sent, seq) {
                 self.recovery.rack.on_delivered(sent, seq, rtt);
+            }
+            if self.recovery.has_kernel_rules
+                && let Some((sent, was_retransmitted)) = delivery.last
+                && (!was_retransmitted || now.since(sent) >= self.sender.min_rtt)
+            {
+                self.recovery.rack.note_last(now.since(sent));
             }
             if self.interests.rate_sample {
                 delivery.rate = self.rate.sample(self.records.get(seq), &self.sender, now);
@@ -345,7 +353,7 @@ impl Flow {
 
     /// Processes the RTT of the newest data packet delivered, and that of the `oldest`.
     #[inline]
-    fn sample_rtt(&mut self, rtt: Dur, oldest: Dur) {
+    fn sample_rtt(&mut self, rtt: Dur, oldest: impl FnOnce(&Flow) -> Dur) {
         self.stats.rtt.record(rtt);
         self.estimate_rtt(rtt, oldest);
     }
@@ -353,7 +361,7 @@ impl Flow {
     /// Updates the minimum RTT, and srtt and rttvar by the newest packet's RTT (RFC 6298 §2, with Linux's lower bound on
     /// the deviation), or with the kernel's estimator by that of the `oldest`.
     #[inline]
-    pub(super) fn estimate_rtt(&mut self, rtt: Dur, oldest: Dur) {
+    pub(super) fn estimate_rtt(&mut self, rtt: Dur, oldest: impl FnOnce(&Flow) -> Dur) {
         let sender = &mut self.sender;
         sender.min_rtt = sender.min_rtt.min(rtt);
         if sender.srtt == Dur::ZERO {
@@ -369,13 +377,22 @@ impl Flow {
             }
             return;
         }
-        if let Some(estimator) = &mut self.timers.estimator {
-            return estimator.update(oldest, sender);
+        if self.timers.estimator.is_some() {
+            return self.estimate_by_kernel_rules(oldest);
         }
         let (srtt, sample) = (sender.srtt.as_nanos(), rtt.as_nanos());
         let deviation = srtt.abs_diff(sample);
         sender.rttvar = Dur::from_nanos((3 * sender.rttvar.as_nanos() + deviation) / 4);
         sender.srtt = Dur::from_nanos((7 * srtt + sample) / 8);
+    }
+
+    /// Updates srtt and rttvar by the RTT of the `oldest` packet.
+    #[inline(never)]
+    fn estimate_by_kernel_rules(&mut self, oldest: impl FnOnce(&Flow) -> Dur) {
+        let oldest = oldest(self);
+        if let Some(estimator) = &mut self.timers.estimator {
+            estimator.update(oldest, &mut self.sender);
+        }
     }
 
     /// Slow-start case of `tcp_is_cwnd_limited`: whether more than half of cwnd was used in the last round.

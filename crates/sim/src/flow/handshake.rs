@@ -76,7 +76,7 @@ impl Flow {
                 self.give_up_ecn();
             }
             let rtt = now.since(sent);
-            self.estimate_rtt(rtt, rtt);
+            self.estimate_rtt(rtt, |_| rtt);
         }
         match &mut self.route.receiver.window {
             Some(window) => window.on_syn_ack_read(now),

@@ -15,6 +15,7 @@ mod ack;
 mod autosizing;
 mod handshake;
 mod idle_restart;
+mod jiffies;
 mod pacer;
 mod probe;
 mod rate_sampler;
@@ -211,8 +212,9 @@ impl Flow {
             flow.pacer.grant_credit();
         }
         flow.has_timestamps = flow.has(spec, Mechanism::Timestamps);
+        flow.timers.has_jiffies = flow.has(spec, Mechanism::Jiffies);
         flow.timers.estimator = flow.has(spec, Mechanism::RttEstimator).then(|| RttEstimator::new(spec.min_rto));
-        flow.recovery.has_kernel_episodes = flow.has(spec, Mechanism::Episodes);
+        flow.recovery.has_kernel_rules = flow.has(spec, Mechanism::LossRecovery);
         flow.undo = Undo::new(flow.has(spec, Mechanism::Undo));
         flow.restart_window = flow.restart_window(spec);
         flow.read_controller();
@@ -271,7 +273,7 @@ impl Flow {
             self.on_other_event(now, net);
         }
         if self.tail_probe.is_enabled {
-            self.wake_for_tail_probe();
+            self.wake_for_tail_probe(now);
         }
         let next_ack = self.route.acks.front().map_or(Time::NEVER, |ack| ack.at);
         let next_timer = self.pacer.due_at.min(self.timers.wake_at).min(self.route.receiver.deadline());
@@ -330,7 +332,7 @@ impl Flow {
         if self.tail_probe.is_enabled {
             self.check_tail_probe(now, net);
         }
-        if self.timers.rto_deadline(&self.sender) <= now {
+        if self.timers.rto_expiry(&self.sender) <= now {
             match self.interests.recovery {
                 fairweir_cca::Recovery::Tcp => self.on_timeout(now),
                 fairweir_cca::Recovery::Quic => self.on_probe_timeout(now, net),
@@ -339,7 +341,7 @@ impl Flow {
         self.pump_now(now, net);
         self.timers.wake_at = self
             .timers
-            .rto_deadline(&self.sender)
+            .rto_expiry(&self.sender)
             .min(self.recovery.reorder_deadline)
             .min(self.source.next_change())
             .min(if now < self.timers.stop { self.timers.stop } else { Time::NEVER });

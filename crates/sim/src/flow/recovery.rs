@@ -7,6 +7,8 @@ use fairweir_units::{Dur, Time};
 
 /// Number of duplicate ACKs, or of SACKed packets, after which a packet is declared lost immediately (RFC 5681 §3.2).
 const DUP_THRESH: u64 = 3;
+/// Time that the kernel's reordering timer adds (`TCP_TIMEOUT_MIN_US`).
+const MIN_TIMEOUT: Dur = Dur::from_millis(2);
 /// State of loss detection and recovery.
 #[derive(Debug)]
 pub(super) struct Recovery {
@@ -21,8 +23,9 @@ pub(super) struct Recovery {
     pub(super) cwr_seq: u64,
     /// The recovery episode ends when `snd_una` reaches this.
     pub(super) high_seq: u64,
-    /// Whether episodes start by the kernel's rules ([`fairweir_scenario::Mechanism::Episodes`]).
-    pub(super) has_kernel_episodes: bool,
+    /// Whether losses are detected and episodes start by the kernel's rules
+    /// ([`fairweir_scenario::Mechanism::LossRecovery`]).
+    pub(super) has_kernel_rules: bool,
     pub(super) rack: Rack,
     /// Packets to retransmit.
     pub(super) to_retransmit: Ring<u64>,
@@ -71,7 +74,7 @@ impl Recovery {
             examines_marks: reacts_to_marks,
             cwr_seq: first_packet,
             high_seq: first_packet,
-            has_kernel_episodes: false,
+            has_kernel_rules: false,
             rack,
             to_retransmit: Ring::new(),
             reduction: None,
@@ -85,6 +88,12 @@ impl Rack {
     #[inline(always)]
     pub(super) fn on_delivered(&mut self, sent: Time, seq: u64, rtt: Dur) {
         (self.sent, self.seq, self.rtt) = (sent, seq, rtt);
+    }
+
+    /// Sets `RACK.rtt` to that of the last packet of an ACK. The kernel does so even if a packet that was sent later has been
+    /// delivered (`tcp_rack_advance`), so that a delayed ACK also delays the detection of losses.
+    pub(super) fn note_last(&mut self, rtt: Dur) {
+        self.rtt = rtt;
     }
 
     /// Examines the original transmissions from packet `seq` on again.
@@ -153,14 +162,14 @@ impl Flow {
                 self.enter_episode(CaState::Recovery, Cause::Dupack, false, prior_inflight, now);
             }
             // `tcp_fastretrans_alert`: a retransmission is lost.
-            CaState::Loss if self.recovery.has_kernel_episodes && self.sender.retrans_out < prior_retrans_out => {
+            CaState::Loss if self.recovery.has_kernel_rules && self.sender.retrans_out < prior_retrans_out => {
                 self.enter_episode(CaState::Recovery, Cause::Dupack, false, prior_inflight, now);
             }
             // cwnd was already reduced in this round, so it is not reduced again. In Linux (`tcp_enter_recovery`) the
             // round is that of the reduction, and losses after it start an episode.
             CaState::Cwr if has_new_losses => {
                 self.sender.ca_state = CaState::Recovery;
-                if !self.recovery.has_kernel_episodes {
+                if !self.recovery.has_kernel_rules {
                     self.recovery.high_seq = self.sender.snd_nxt;
                 }
             }
@@ -330,9 +339,29 @@ impl Flow {
         if deadline <= now {
             return true;
         }
+        let deadline =
+            if self.recovery.has_kernel_rules { self.kernel_reorder_deadline(reo_wnd, now) } else { deadline };
         self.recovery.reorder_deadline = deadline;
         self.timers.wake_by(deadline);
         false
+    }
+
+    /// Returns when the kernel's reordering timer expires (`tcp_rack_detect_loss` and `tcp_rack_mark_lost`): it waits for
+    /// the last packet that was sent before a delivered one, not for the first.
+    #[cold]
+    fn kernel_reorder_deadline(&self, reo_wnd: Dur, now: Time) -> Time {
+        let mut last = Time::ZERO;
+        for seq in self.recovery.rack.scanned_to..self.sender.snd_nxt {
+            let record = self.records.get(seq);
+            if !self.recovery.rack.is_newer_than(record.sent, seq) {
+                break;
+            }
+            if !record.has(Record::SACKED) {
+                last = record.sent;
+            }
+        }
+        let expiry = last + self.recovery.rack.rtt + reo_wnd + MIN_TIMEOUT;
+        self.timers.expiry(now, expiry.since(now))
     }
 
     /// Handles the expiry of the reordering timer of [`Flow::detect_losses_by_rack`].
@@ -410,7 +439,7 @@ impl Flow {
     /// Returns whether ssthresh has been reduced for the losses of the timeout that occurs now.
     fn is_repeated_timeout(&self) -> bool {
         let state = self.sender.ca_state;
-        if !self.recovery.has_kernel_episodes {
+        if !self.recovery.has_kernel_rules {
             // RFC 5681 §3.1: ssthresh does not change if the packet has timed out before.
             return state == CaState::Loss;
         }

@@ -64,7 +64,7 @@ impl RttEstimator {
         }
     }
 
-    #[inline]
+    #[cold]
     fn end_round(&mut self, snd_nxt: u64) {
         self.margin = self.margin.saturating_sub(self.margin.saturating_sub(self.round_max) / 4);
         self.round_max = self.min_rto;

@@ -6,7 +6,7 @@
 //! transmits a new packet, or the last packet again. The ACK of the probe reveals the losses before it. A probe that
 //! repaired the only loss is noticed by the first ACK beyond it, and cwnd is reduced once.
 //!
-//! **Deviations from Linux**: deadlines are not rounded to jiffies; the probe counts as a retransmission in flight; an
+//! **Deviations from Linux**: the probe counts as a retransmission in flight; an
 //! ACK that reports nothing new counts as the DSACK of the probe, even if it is the ACK of the probe itself, because the
 //! ACK before it was lost.
 
@@ -53,26 +53,40 @@ impl TailProbe {
 }
 
 impl Flow {
-    /// Returns the time of the next probe. The timer runs only while no loss is suspected, and never longer than the
-    /// retransmission timer, which it precedes.
-    fn tail_probe_deadline(&self) -> Time {
+    /// Returns the time from which the timer of the next probe counts, and its length; `None` if it does not run. It runs only
+    /// while no loss is suspected.
+    fn tail_probe_timer(&self) -> Option<(Time, Dur)> {
         if self.sender.packets_out() == 0 || !matches!(self.sender.ca_state, CaState::Open | CaState::Cwr) {
-            return Time::NEVER;
+            return None;
         }
         let base = self.timers.rto_base.max(self.records.get(self.sender.snd_nxt - 1).sent);
         if self.tail_probe.expired_at.is_some_and(|expired| base <= expired) {
-            return Time::NEVER;
+            return None;
         }
         let margin = if self.sender.packets_out() == 1 { self.tail_probe.ack_delay } else { MIN_MARGIN };
-        let timeout = if self.sender.srtt == Dur::ZERO { UNMEASURED } else { self.sender.srtt * 2 + margin };
-        (base + timeout).min(self.timers.rto_deadline(&self.sender))
+        Some((base, if self.sender.srtt == Dur::ZERO { UNMEASURED } else { self.sender.srtt * 2 + margin }))
+    }
+
+    /// Returns the time of the next probe. The timer never runs longer than the retransmission timer, which it precedes.
+    fn tail_probe_expiry(&self) -> Time {
+        self.tail_probe_timer().map_or(Time::NEVER, |(base, timeout)| {
+            self.timers.expiry(base, timeout).min(self.timers.rto_expiry(&self.sender))
+        })
     }
 
     /// Makes the slow timers due by the next probe.
     #[cold]
     #[inline(never)]
-    pub(super) fn wake_for_tail_probe(&mut self) {
-        let deadline = self.tail_probe_deadline();
+    pub(super) fn wake_for_tail_probe(&mut self, now: Time) {
+        // The flow wakes before a probe can be due: timeouts are longer than srtt.
+        if self.timers.wake_at <= self.timers.rto_base + self.sender.srtt && self.timers.wake_at > now {
+            return;
+        }
+        // A bound on the expiry, which costs less.
+        let bound = self
+            .tail_probe_timer()
+            .map_or(Time::NEVER, |(base, timeout)| (base + timeout).min(self.timers.rto_deadline(&self.sender)));
+        let deadline = if bound <= now { self.tail_probe_expiry() } else { bound };
         self.timers.wake_by(deadline);
     }
 
@@ -80,7 +94,7 @@ impl Flow {
     #[cold]
     #[inline(never)]
     pub(super) fn check_tail_probe<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
-        if self.tail_probe_deadline() > now {
+        if self.tail_probe_expiry() > now {
             return;
         }
         self.tail_probe.expired_at = Some(now);

@@ -1,5 +1,6 @@
 //! Timers: deadlines, checked lazily when the earliest of them might be due.
 
+use super::jiffies;
 use super::rtt_estimator::RttEstimator;
 use fairweir_cca::{Recovery, Sender};
 use fairweir_scenario::FlowSpec;
@@ -23,6 +24,8 @@ pub(super) struct Timers {
     max_ack_delay: Dur,
     /// The kernel's estimator, which determines the timeout; `None` for RFC 6298's.
     pub(super) estimator: Option<RttEstimator>,
+    /// Whether timers expire at jiffies.
+    pub(super) has_jiffies: bool,
     backoff: u32,
     /// Time from which the retransmission timer counts.
     pub(super) rto_base: Time,
@@ -43,6 +46,7 @@ impl Timers {
             min_rto,
             max_ack_delay,
             estimator: None,
+            has_jiffies: false,
             backoff: 0,
             rto_base: Time::ZERO,
             wake_at: spec.start,
@@ -95,10 +99,17 @@ impl Timers {
         rto * (1 << self.backoff)
     }
 
-    /// Returns the deadline of the retransmission timer if packets are outstanding.
+    /// Returns the deadline of the retransmission timer if packets are outstanding, without rounding to jiffies.
     #[inline]
     pub(super) fn rto_deadline_if_outstanding(&self, sender: &Sender) -> Time {
         self.rto_base + self.rto(sender)
+    }
+
+    /// Returns when a timer expires that is set at `now` for `timeout`. With jiffies, both are whole jiffies, and the timer
+    /// expires after them, at the next tick of its wheel: longer timers have coarser wheels (`calc_index` of
+    /// kernel/time/timer.c).
+    pub(super) fn expiry(&self, now: Time, timeout: Dur) -> Time {
+        if self.has_jiffies { jiffies::expiry(now, timeout) } else { now + timeout }
     }
 
     /// Returns the duration of persistent congestion (RFC 9002 §7.6.1).
@@ -106,8 +117,13 @@ impl Timers {
         (sender.srtt + (sender.rttvar * 4).max(self.min_rto) + self.max_ack_delay) * 3
     }
 
-    /// Returns the time at which the retransmission timer expires.
+    /// Returns the time at which the retransmission timer expires, without rounding to jiffies.
     pub(super) fn rto_deadline(&self, sender: &Sender) -> Time {
         if sender.packets_out() == 0 { Time::NEVER } else { self.rto_deadline_if_outstanding(sender) }
+    }
+
+    /// Returns the time at which the retransmission timer expires.
+    pub(super) fn rto_expiry(&self, sender: &Sender) -> Time {
+        if sender.packets_out() == 0 { Time::NEVER } else { self.expiry(self.rto_base, self.rto(sender)) }
     }
 }

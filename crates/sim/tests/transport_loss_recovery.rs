@@ -87,7 +87,7 @@ fn timeouts(starts: &[Start]) -> Vec<Start> {
 
 #[test]
 fn a_timeout_reduces_once_per_episode_and_again_after_progress() {
-    let starts = episodes(&[Mechanism::Episodes]);
+    let starts = episodes(&[Mechanism::LossRecovery]);
     let mut kinds = [0; 4];
     for timeout in timeouts(&starts) {
         let reduces = match timeout.state {
@@ -107,7 +107,7 @@ fn a_lost_retransmission_after_a_timeout_starts_an_episode() {
         starts.iter().filter(|s| s.cause == Cause::Dupack && s.state == CaState::Loss && !s.is_past_previous).count()
     };
     assert_eq!(from_loss(episodes(&[])), 0);
-    let count = from_loss(episodes(&[Mechanism::Episodes]));
+    let count = from_loss(episodes(&[Mechanism::LossRecovery]));
     assert!(count > 20, "{count}");
 }
 
