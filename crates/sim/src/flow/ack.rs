@@ -135,7 +135,10 @@ impl Flow {
         self.sender.delivered_ce += marked;
         self.sender.snd_una = cum;
         self.sender.delivered += cum_acked;
-        self.sample_rtt(rtt, |flow| now.since(flow.records.get(cum - cum_acked).sent));
+        self.sample_rtt(
+            rtt,
+            |flow| if cum_acked > 1 { now.since(flow.records.get(cum - cum_acked).sent) } else { rtt },
+        );
         self.recovery.rack.on_delivered(sent, newest, rtt);
         self.timers.on_progress(&self.sender, now);
         let rate =
@@ -378,21 +381,16 @@ impl Flow {
             return;
         }
         if self.timers.estimator.is_some() {
-            return self.estimate_by_kernel_rules(oldest);
+            let oldest = oldest(self);
+            if let Some(estimator) = &mut self.timers.estimator {
+                estimator.update(oldest, &mut self.sender);
+            }
+            return;
         }
         let (srtt, sample) = (sender.srtt.as_nanos(), rtt.as_nanos());
         let deviation = srtt.abs_diff(sample);
         sender.rttvar = Dur::from_nanos((3 * sender.rttvar.as_nanos() + deviation) / 4);
         sender.srtt = Dur::from_nanos((7 * srtt + sample) / 8);
-    }
-
-    /// Updates srtt and rttvar by the RTT of the `oldest` packet.
-    #[inline(never)]
-    fn estimate_by_kernel_rules(&mut self, oldest: impl FnOnce(&Flow) -> Dur) {
-        let oldest = oldest(self);
-        if let Some(estimator) = &mut self.timers.estimator {
-            estimator.update(oldest, &mut self.sender);
-        }
     }
 
     /// Slow-start case of `tcp_is_cwnd_limited`: whether more than half of cwnd was used in the last round.

@@ -272,7 +272,7 @@ impl Flow {
         } else {
             self.on_other_event(now, net);
         }
-        if self.tail_probe.is_enabled {
+        if self.tail_probe.is_enabled && !self.wakes_before_tail_probe(now) {
             self.wake_for_tail_probe(now);
         }
         let next_ack = self.route.acks.front().map_or(Time::NEVER, |ack| ack.at);

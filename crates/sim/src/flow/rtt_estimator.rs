@@ -15,14 +15,14 @@
 use fairweir_cca::Sender;
 use fairweir_units::Dur;
 
-/// State of the estimator, besides [`Sender::srtt`] and [`Sender::rttvar`].
+/// State of the estimator, besides [`Sender::srtt`] and [`Sender::rttvar`]; times in ns.
 #[derive(Debug)]
 pub(super) struct RttEstimator {
-    min_rto: Dur,
+    min_rto: u64,
     /// The term that the timeout adds to srtt (`rttvar_us`).
-    margin: Dur,
+    margin: u64,
     /// Maximum of four deviations in this round, at least the minimum RTO (`mdev_max_us`).
-    round_max: Dur,
+    round_max: u64,
     /// The round ends when `snd_una` exceeds this (`rtt_seq`).
     round_end: u64,
 }
@@ -30,23 +30,24 @@ pub(super) struct RttEstimator {
 impl RttEstimator {
     /// Creates the state of a flow without samples.
     pub(super) fn new(min_rto: Dur) -> RttEstimator {
+        let min_rto = min_rto.as_nanos();
         RttEstimator { min_rto, margin: min_rto, round_max: min_rto, round_end: 0 }
     }
 
     /// Returns the term that the timeout adds to srtt.
     pub(super) fn margin(&self) -> Dur {
-        self.margin
+        Dur::from_nanos(self.margin)
     }
 
     /// Processes the first sample, which `sender` has.
     pub(super) fn start(&mut self, sender: &Sender) {
-        self.margin = (sender.rttvar * 4).max(self.min_rto);
+        self.margin = (4 * sender.rttvar.as_nanos()).max(self.min_rto);
         self.round_max = self.margin;
         self.round_end = sender.snd_nxt;
     }
 
-    /// Processes a further `sample`.
-    #[inline]
+    /// Processes a further `sample`. Out of line: hosts without the estimator have no costs of it.
+    #[inline(never)]
     pub(super) fn update(&mut self, sample: Dur, sender: &mut Sender) {
         let (srtt, rtt) = (sender.srtt.as_nanos(), sample.as_nanos());
         let (deviation, error) = (sender.rttvar.as_nanos(), srtt.abs_diff(rtt));
@@ -54,10 +55,9 @@ impl RttEstimator {
         let is_far_below = rtt < srtt && error > deviation;
         let next = if is_far_below { (31 * deviation + error) / 32 } else { (3 * deviation + error) / 4 };
         sender.rttvar = Dur::from_nanos(next);
-        let four = sender.rttvar * 4;
-        if four > self.round_max {
-            self.round_max = four;
-            self.margin = self.margin.max(four);
+        if 4 * next > self.round_max {
+            self.round_max = 4 * next;
+            self.margin = self.margin.max(self.round_max);
         }
         if sender.snd_una > self.round_end {
             self.end_round(sender.snd_nxt);
@@ -66,7 +66,7 @@ impl RttEstimator {
 
     #[cold]
     fn end_round(&mut self, snd_nxt: u64) {
-        self.margin = self.margin.saturating_sub(self.margin.saturating_sub(self.round_max) / 4);
+        self.margin -= self.margin.saturating_sub(self.round_max) / 4;
         self.round_max = self.min_rto;
         self.round_end = snd_nxt;
     }

@@ -74,14 +74,19 @@ impl Flow {
         })
     }
 
+    /// Returns whether the flow wakes before the next probe can be due, after `now`: the retransmission timeout is longer
+    /// than srtt by the minimum RTO, and the probe's is longer than twice srtt.
+    #[inline]
+    pub(super) fn wakes_before_tail_probe(&self, now: Time) -> bool {
+        let srtt = self.sender.srtt;
+        let bound = self.timers.rto_base + srtt + srtt.min(self.tail_probe.ack_delay);
+        now < self.timers.wake_at && self.timers.wake_at <= bound
+    }
+
     /// Makes the slow timers due by the next probe.
     #[cold]
     #[inline(never)]
     pub(super) fn wake_for_tail_probe(&mut self, now: Time) {
-        // The flow wakes before a probe can be due: timeouts are longer than srtt.
-        if self.timers.wake_at <= self.timers.rto_base + self.sender.srtt && self.timers.wake_at > now {
-            return;
-        }
         // A bound on the expiry, which costs less.
         let bound = self
             .tail_probe_timer()
