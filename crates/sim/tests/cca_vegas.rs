@@ -36,7 +36,7 @@ fn play_seed(mbps: u64, flows: Vec<FlowSpec>, seconds: u64, seed: u64) -> Outcom
 fn n_flows_keep_n_alpha_packets_in_the_queue_and_do_not_swing() {
     for mbps in [12u64, 96, 480] {
         for n in [1u64, 2, 4] {
-            let outcome = play(mbps, (0..n).map(|_| informed(mbps, 50, json!({}))).collect(), 120);
+            let outcome = play(mbps, (0..n).map(|_| informed(mbps, 50, json!({}))).collect(), 240);
             let rtt = outcome.summary.flows[0].rtt_ms;
             let queued = (rtt.mean - 50.0) * mbps as f64 / 12.0 - 1.0;
             row!("{mbps} Mbps, {n} flows: {queued:.2} packets queue, RTT {:.3} ms", rtt.mean);
