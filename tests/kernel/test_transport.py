@@ -52,8 +52,8 @@ def test_receivers_delay_acks_also_after_losses() -> None:
     summary = on_kernel(scenario).summary
     assert summary.flows[0].lost_pkts > 0
     acks = summary.links[1].arrivals
-    # A receiver acknowledges each packet at once only while packets are missing.
-    assert 0.5 <= acks / summary.flows[0].delivered_pkts < 0.6
+    # A receiver acknowledges each packet at once only while packets are missing; the ACK that ends this covers many.
+    assert 0.49 < acks / summary.flows[0].delivered_pkts < 0.6
 
 
 def test_receivers_acknowledge_marks_at_once() -> None:
