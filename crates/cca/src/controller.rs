@@ -129,7 +129,7 @@ pub struct Interests {
     /// In recovery cwnd alone limits sending, as Linux does for algorithms with `cong_control`; otherwise the transport
     /// applies proportional rate reduction (RFC 9937) towards `ssthresh`.
     pub own_recovery: bool,
-    /// The algorithm reacts to [`Ack::marked`] itself (DCTCP): the transport starts no episode for marks.
+    /// The algorithm reacts to [`Ack::marked`] itself (Prague): the transport starts no episode for marks.
     pub own_ecn: bool,
     /// The receiver belongs to the algorithm, and reports which packets are marked (`TCP_CONG_NEEDS_ECN` in Linux, RFC
     /// 8257 §3.2). The simulator's ACKs always count marks; if the receiver delays ACKs, the flag determines when it

@@ -5,6 +5,7 @@
 //! - F = marked / delivered in the window that ends;
 //! - a = (1 - g) a + g F, with g = 1/16, a = 1 at the start;
 //! - the first mark in a window: cwnd = ssthresh = max(cwnd (1 - a/2), 2), and no growth until that window is acknowledged;
+//!   the transport lets the packets in flight decrease in proportion (RFC 9937);
 //! - otherwise Reno.
 //!
 //! With a step threshold of K packets one flow settles at a = sqrt(2 / W), W = BDP + K; its contract is cwnd = 2 / F^2.
@@ -19,13 +20,12 @@
 //!
 //! **Source**: RFC 8257 §3.3; facts of the kernel's `tcp_dctcp.c`; Alizadeh et al., SIGCOMM 2010, §3.3.
 //!
-//! **Deviations**: cwnd falls at once instead of by proportional rate reduction over a round trip. The receiver echoes
-//! each packet's mark (accurate ECN), so the two-state machine for delayed ACKs (RFC 8257 §3.2) is not needed. a has
-//! 20 fraction bits instead of 10.
+//! **Deviations**: the receiver echoes each packet's mark (accurate ECN), so the two-state machine for delayed ACKs (RFC
+//! 8257 §3.2) is not needed. a has 20 fraction bits instead of 10.
 
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::reno::Window;
-use crate::{Ack, Context, Controller, Interests, Loss, Restart, Undo};
+use crate::{Ack, Cause, Context, Controller, Interests, Loss, Restart, Sender, Undo};
 use fairweir_units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -82,12 +82,11 @@ pub struct Dctcp {
     shift_g: u32,
     /// Smoothed fraction of marked packets, [`ALPHA_BITS`] fraction bits.
     alpha_fp: u64,
-    /// The observation window ends when a packet with this number is acknowledged.
+    /// The observation window ends when all packets below this number are acknowledged.
     window_end: u64,
+    /// Packets delivered, and marked, before the observation window.
     delivered: u64,
-    marked: u64,
-    /// Until a packet after this one is acknowledged, cwnd neither grows nor is reduced again.
-    reduced_until: u64,
+    delivered_ce: u64,
 }
 
 impl Dctcp {
@@ -99,53 +98,49 @@ impl Dctcp {
             alpha_fp: (params.initial_alpha * (1u64 << ALPHA_BITS) as f64) as u64,
             window_end: 0,
             delivered: 0,
-            marked: 0,
-            reduced_until: 0,
+            delivered_ce: 0,
+        }
+    }
+
+    /// Ends the observation window if it is acknowledged. Linux does so before it reacts to the ACK's marks and losses.
+    #[inline]
+    fn observe(&mut self, sender: &Sender) {
+        if sender.snd_una >= self.window_end {
+            self.update_alpha(sender);
         }
     }
 
     /// Ends the observation window: a = (1 - g) a + g F.
     #[cold]
-    fn update_alpha(&mut self, snd_nxt: u64) {
+    fn update_alpha(&mut self, sender: &Sender) {
+        let (delivered, marked) = (sender.delivered - self.delivered, sender.delivered_ce - self.delivered_ce);
         // reduce a by at least one unit, so that it reaches zero without marks
         let decay = (self.alpha_fp >> self.shift_g).max(self.alpha_fp.min(1));
-        let fresh = (self.marked << (ALPHA_BITS - self.shift_g)) / self.delivered.max(1);
+        let fresh = (marked << (ALPHA_BITS - self.shift_g)) / delivered.max(1);
         self.alpha_fp = (self.alpha_fp - decay + fresh).min(1 << ALPHA_BITS);
-        self.window_end = snd_nxt;
-        self.delivered = 0;
-        self.marked = 0;
-    }
-
-    #[cold]
-    fn cut_for_marks(&mut self, snd_nxt: u64) {
-        let cwnd = self.window.cwnd_pkts;
-        let cut = ((u128::from(cwnd) * u128::from(self.alpha_fp)) >> (ALPHA_BITS + 1)) as u64;
-        self.window.reduce(cwnd - cut);
-        self.reduced_until = snd_nxt;
+        self.window_end = sender.snd_nxt;
+        (self.delivered, self.delivered_ce) = (sender.delivered, sender.delivered_ce);
     }
 }
 
 impl Controller for Dctcp {
     #[inline]
     fn on_ack(&mut self, ack: &Ack<'_>, _cx: &mut Context<'_>) {
-        self.delivered += ack.acked;
-        self.marked += ack.marked;
-        let snd_una = ack.sender.snd_una;
-        if snd_una > self.window_end {
-            self.update_alpha(ack.sender.snd_nxt);
-        }
-        // cwnd does not grow until a packet above `reduced_until` is acknowledged (`TCP_CA_CWR`)
-        let is_reduced = snd_una <= self.reduced_until || ack.sender.is_reducing();
-        if ack.marked > 0 && !is_reduced {
-            self.cut_for_marks(ack.sender.snd_nxt);
-        } else if !is_reduced && ack.may_raise_cwnd() && ack.sender.is_cwnd_limited {
+        self.observe(ack.sender);
+        if ack.may_raise_cwnd() && ack.sender.is_cwnd_limited {
             self.window.grow(ack.acked);
         }
     }
 
     fn on_loss(&mut self, loss: &Loss<'_>, _cx: &mut Context<'_>) {
-        // RFC 8257 §3.4: packet loss halves the window, as in Reno
-        self.window.halve(loss);
+        self.observe(loss.sender);
+        if loss.cause != Cause::Ecn {
+            // RFC 8257 §3.4: packet loss halves the window, as in Reno
+            return self.window.halve(loss);
+        }
+        let cwnd = self.window.cwnd_pkts;
+        let cut = ((u128::from(cwnd) * u128::from(self.alpha_fp)) >> (ALPHA_BITS + 1)) as u64;
+        self.window.reduce(cwnd - cut);
     }
 
     fn on_undo(&mut self, undo: &Undo<'_>, _cx: &mut Context<'_>) {
@@ -166,7 +161,7 @@ impl Controller for Dctcp {
     }
 
     fn interests(&self) -> Interests {
-        Interests { own_ecn: true, exact_marks: true, ..Interests::default() }
+        Interests { exact_marks: true, ..Interests::default() }
     }
 
     fn telemetry(&self, emit: &mut dyn FnMut(&'static str, f64)) {
@@ -205,7 +200,8 @@ mod tests {
         let (mean, law) = (alphas / f64::from(windows), (2.0f64 / 200.0).sqrt());
         assert!((mean / law - 1.0).abs() < 0.15, "alpha {mean}, law {law}");
         assert!(utilization > 0.999, "{utilization}");
-        assert_eq!(bench.episodes, (0, 0, 0));
+        let (losses, marks, timeouts) = bench.episodes;
+        assert!(losses + timeouts == 0 && marks > 0);
     }
 
     #[test]

@@ -65,7 +65,8 @@ impl Factory {
                 return Err(Refusal::of(&error).at(format!("flows.{flow}.{key}")));
             }
         };
-        if spec.ecn && controller.interests().own_ecn {
+        let interests = controller.interests();
+        if spec.ecn && (interests.own_ecn || interests.exact_marks) {
             return Err(Refusal::new(format!(
                 "`{}` needs the number of marks, which the stack does not report to its controller",
                 spec.cca
