@@ -1,4 +1,5 @@
-"""The times in which real TCP answers an ACK with data, and data with an ACK: hosts' noise (docs/measured/host.md).
+"""The times in which real TCP answers an ACK with data, and data with an ACK, and how much its hosts add to rtprop
+(docs/measured/host.md).
 
 Usage, as root: .venv/bin/python -m benches.host_noise [CCA...]
 """
@@ -20,6 +21,15 @@ from fairweir.scenario.dumbbell import dumbbell
 
 RATES = ("10Mbps", "48Mbps", "200Mbps")
 PERCENTILES = (1, 10, 50, 90, 99, 99.9)
+#: Rates of the link and of the application, and sizes of packets, of flows without a queue.
+UNLOADED = (
+    ("10Mbps", "2.5Mbps", "1500B"),
+    ("48Mbps", "12Mbps", "1500B"),
+    ("140Mbps", "35Mbps", "1500B"),
+    ("200Mbps", "50Mbps", "9000B"),
+    ("500Mbps", "125Mbps", "9000B"),
+    ("900Mbps", "225Mbps", "9000B"),
+)
 #: Magic number of a pcap file with ns.
 PCAP_NS = 0xA1B23C4D
 
@@ -75,6 +85,24 @@ def main() -> None:
     measure(answers_us, sys.argv[1:] or ("reno", "cubic"), {})
     print("\nACK after data, of a flow that the application limits to a quarter of the link\n")
     measure(acks_us, ("reno",), {"10Mbps": "2.5Mbps", "48Mbps": "12Mbps", "200Mbps": "50Mbps"})
+    print("\nRTT beyond that of the path, us")
+    latency()
+
+
+def latency() -> None:
+    """Print a row for each rate: the RTT on the kernel, and with simulated hosts, beyond that of the path."""
+    print("| rate | packets | kernel, mean | smallest | simulated hosts, mean |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    for rate, application, packet in UNLOADED:
+        scenario = dumbbell("reno", rate=rate, rtprop="20ms", buffer="2bdp", duration="6s").override(
+            {"flow.*.app_rate": application, "packet": packet, "warmup": "1s"}
+        )
+        real = run(scenario, on="kernel")
+        path, simulated = (run(scenario.override({"noise": noise})).summary.flows[0] for noise in ("none", "host"))
+        found = real.summary.flows[0].rtt_ms
+        beyond = (1e3 * (ms - path.rtt_ms.mean) for ms in (found.mean, found.min, simulated.rtt_ms.mean))
+        row = " | ".join(f"{us:.0f}" for us in beyond)
+        print(f"| {rate}{' (not judged)' if real.not_judged else ''} | {packet} | {row} |", flush=True)
 
 
 def measure(

@@ -17,7 +17,7 @@ from tests.summaries import filled
 from fairweir.agree import matrix as matrix_module
 from fairweir.agree.compare import Standing, compare, prediction_half_width
 from fairweir.agree.design import draw
-from fairweir.agree.hosts import stall
+from fairweir.agree.hosts import LATENCY, as_in_kernel_world
 from fairweir.agree.known import load as load_known
 from fairweir.agree.matrix import Agreement, agree, cross, load_scenarios
 from fairweir.agree.measured import KernelRuns, Measured
@@ -306,19 +306,22 @@ def test_seeds_move_starts_but_nothing_else() -> None:
     assert first.override({"flow.*.start": "0s", "seed": 1}) == second.override({"flow.*.start": "0s", "seed": 1})
 
 
-def test_hosts_stall_together_once_a_second_and_ideal_ones_never() -> None:
+def test_hosts_take_time_and_stall_together_once_a_second() -> None:
     plain = dumbbell(["vegas", "vegas"], duration="5s", warmup="1s")
     scenario = plain.override({"flow.*.jitter": {"kind": "uniform", "max": "1ms"}})
-    assert stall(scenario, 1, "0ms") == scenario
-    first, second = stall(scenario, 1, "3ms"), stall(scenario, 2, "3ms")
-    assert first == stall(scenario, 1, "3ms") != second
+    first, second = as_in_kernel_world(scenario, 1, "3ms"), as_in_kernel_world(scenario, 2, "3ms")
+    assert first == as_in_kernel_world(scenario, 1, "3ms") != second
     assert [len(flow.jitter) for flow in first.flow] == [2, 2]
     assert first.flow[0].jitter[1] == first.flow[1].jitter[1]
     slowest = [run(s).summary.document["flows"][0]["rtt_ms"]["max"] for s in (scenario, first)]
     assert 1.0 < slowest[1] - slowest[0] < 3.5
+    calm = plain.override({"noise": "none", "warmup": "0s"})
+    awake = as_in_kernel_world(calm, 1, "0ms")
+    shortest = [run(s).summary.document["flows"][0]["rtt_ms"]["min"] for s in (calm, awake)]
+    assert shortest[1] - shortest[0] == pytest.approx(LATENCY.ms)
     for wrong, word in (("2", "no unit"), ("500ms", "--stall")):
         with pytest.raises(ConfigError, match=word):
-            stall(scenario, 1, wrong)
+            as_in_kernel_world(scenario, 1, wrong)
 
 
 @pytest.fixture

@@ -214,7 +214,7 @@ def agree(
     needed = [True] * len(plan.entries) if stored is None else _has_runs(plan.entries, stored, kernel_seeds)
     sims = [
         [
-            Task(hosts.stall(spread_starts(_as_compared(entry.simulated), seed), seed, host_stall))
+            Task(hosts.as_in_kernel_world(spread_starts(_as_compared(entry.simulated), seed), seed, host_stall))
             for seed in plan.seeds
             if is_needed
         ]

@@ -123,7 +123,7 @@ def _task(side: Side, reference: Side, scenario: Scenario, seed: int, competing:
         tables.append({**flow, "cca": side.competitor(reference), "start": starts[1]})
     changed = scenario.override({"seed": seed, "flow": tables})
     if is_real and side.world == "sim":
-        changed = hosts.stall(changed, seed)
+        changed = hosts.as_in_kernel_world(changed, seed)
     return Task(changed, side.world, flow["rtprop"], columns=COLUMNS)
 
 
