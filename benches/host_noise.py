@@ -100,7 +100,8 @@ def latency() -> None:
         real = run(scenario, on="kernel")
         path, simulated = (run(scenario.override({"noise": noise})).summary.flows[0] for noise in ("none", "host"))
         found = real.summary.flows[0].rtt_ms
-        beyond = (1e3 * (ms - path.rtt_ms.mean) for ms in (found.mean, found.min, simulated.rtt_ms.mean))
+        known = [ms for ms in (path.rtt_ms.mean, found.mean, found.min, simulated.rtt_ms.mean) if ms is not None]
+        beyond = (1e3 * (ms - known[0]) for ms in known[1:])
         row = " | ".join(f"{us:.0f}" for us in beyond)
         print(f"| {rate}{' (not judged)' if real.not_judged else ''} | {packet} | {row} |", flush=True)
 
