@@ -3,11 +3,37 @@
 //! The fate of a packet is computed ahead of the clock, so events are reported in the order of computation: in time
 //! order for one flow and kind of event, but not across flows or kinds.
 
+use fairweir_path::Ecn;
 use fairweir_units::Time;
 
-/// A packet event. Counts are in packets; `flow` and `hop` are indices of the scenario.
+/// A packet event. SYNs are reported by runs with simulated handshakes ([`Mechanism::Handshake`](crate::Mechanism)). Counts are in packets; `flow` and `hop` are indices of the scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketEvent {
+    /// A SYN leaves its sender.
+    SynSent {
+        /// Index of the flow.
+        flow: u32,
+        /// Time of the event.
+        at: Time,
+    },
+    /// A SYN reaches the receiver, which answers at once with a SYN-ACK.
+    SynArrived {
+        /// Index of the flow.
+        flow: u32,
+        /// Time at which the SYN left its sender.
+        sent: Time,
+        /// Time of the event.
+        at: Time,
+    },
+    /// A SYN-ACK reaches the sender. The first one establishes the connection.
+    SynAckArrived {
+        /// Index of the flow.
+        flow: u32,
+        /// Time at which the SYN that it answers left its sender.
+        sent: Time,
+        /// Arrival time; may be after the end of the run.
+        at: Time,
+    },
     /// A data packet leaves its sender.
     Sent {
         /// Index of the flow.
@@ -20,6 +46,8 @@ pub enum PacketEvent {
         at: Time,
         /// Whether it was sent before.
         is_retransmission: bool,
+        /// Its ECN codepoint.
+        ecn: Ecn,
     },
     /// A data packet is lost.
     Dropped {
@@ -76,7 +104,10 @@ impl PacketEvent {
     /// Returns the flow's index.
     pub fn flow(&self) -> u32 {
         match *self {
-            PacketEvent::Sent { flow, .. }
+            PacketEvent::SynSent { flow, .. }
+            | PacketEvent::SynArrived { flow, .. }
+            | PacketEvent::SynAckArrived { flow, .. }
+            | PacketEvent::Sent { flow, .. }
             | PacketEvent::Dropped { flow, .. }
             | PacketEvent::Arrived { flow, .. }
             | PacketEvent::AckSent { flow, .. }

@@ -174,7 +174,11 @@ impl Observer for PacketLog {
             PacketEvent::Arrived { flow, number, at, is_marked } => self.note_arrival(flow, number, at, is_marked),
             PacketEvent::AckSent { flow, number, at, cum } => self.add_ack(flow, number, at, cum),
             PacketEvent::AckArrived { flow, number, at } => self.note_ack_arrival(flow, number, at),
-            PacketEvent::Dropped { .. } | PacketEvent::AckDropped { .. } => {}
+            PacketEvent::Dropped { .. }
+            | PacketEvent::AckDropped { .. }
+            | PacketEvent::SynSent { .. }
+            | PacketEvent::SynArrived { .. }
+            | PacketEvent::SynAckArrived { .. } => {}
         }
     }
 

@@ -261,7 +261,11 @@ impl fairweir_scenario::Observer for Seen {
             PacketEvent::AckSent { flow, number, at, .. } => self.sent.push((at, flow, number, Direction::Ack)),
             PacketEvent::Arrived { flow, number, at, .. } => self.arrived.push((at, flow, number, Direction::Data)),
             PacketEvent::AckArrived { flow, number, at } => self.arrived.push((at, flow, number, Direction::Ack)),
-            PacketEvent::Dropped { .. } | PacketEvent::AckDropped { .. } => {}
+            PacketEvent::Dropped { .. }
+            | PacketEvent::AckDropped { .. }
+            | PacketEvent::SynSent { .. }
+            | PacketEvent::SynArrived { .. }
+            | PacketEvent::SynAckArrived { .. } => {}
         }
     }
 }

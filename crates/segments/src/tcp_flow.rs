@@ -4,14 +4,15 @@
 //! data packet, timestamps in ms (echoed according to RFC 7323 §4.3), SACK blocks with the most recent first (RFC 2018
 //! §4).
 //!
-//! **Synthetic**: the simulator has no handshake. A handshake on an empty path is added before the flow starts, so that
-//! readers know the MSS, the window scale and whether SACK is permitted. The size of an ACK is computed from its
-//! options, not from the scenario's `ack` size.
+//! **Synthetic**: ideal hosts have no handshake. A handshake on an empty path is added before the flow starts, so that
+//! readers know the MSS, the window scale and whether SACK is permitted. The last ACK of a simulated handshake
+//! ([`Mechanism::Handshake`]), which does not pass the path, arrives as on an empty path. The size of an ACK is computed from
+//! its options, not from the scenario's `ack` size.
 
-use fairweir_scenario::{Config, FlowSpec, HEADER_BYTES, PacketEvent};
+use fairweir_scenario::{Config, FlowSpec, HEADER_BYTES, Mechanism, PacketEvent};
 use fairweir_tcp::sequence::distance;
 use fairweir_tcp::{Ecn, Endpoint, Flags, Intervals, Options, SackBlocks, Segment, Side, Timestamps};
-use fairweir_units::{NANOS_PER_SEC, Time};
+use fairweir_units::{Dur, NANOS_PER_SEC, Time};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -40,16 +41,21 @@ pub fn receiver_address() -> IpAddr {
 pub struct TcpFlow {
     side: Side,
     payload: u32,
-    ecn: Ecn,
+    asks_for_ecn: bool,
     has_sack: bool,
     scale: u8,
     /// The latest segment of each end, from which the end's next segment is derived.
     of_sender: Segment,
     of_receiver: Segment,
-    /// Time at which the SYN leaves, and time at which it arrives, in the capture's time.
-    began: Time,
-    answered: Time,
-    start: Time,
+    /// Delay of data on an empty path.
+    forward_delay: Dur,
+    greeting: Vec<Segment>,
+    first_syn: Option<Time>,
+    /// Times of each SYN that arrived: at which it left, and at which it arrived.
+    answered: Vec<(Time, Time)>,
+    is_established: bool,
+    /// Window of a SYN-ACK, bytes.
+    first_window: u16,
     /// Data packets in transit, by number; the first has number `first_sent`.
     on_their_way: VecDeque<Option<Sent>>,
     first_sent: u64,
@@ -65,6 +71,7 @@ pub struct TcpFlow {
 struct Sent {
     seq: u64,
     timestamps: Timestamps,
+    ecn: Ecn,
 }
 
 /// An ACK in transit.
@@ -134,29 +141,33 @@ impl TcpFlow {
         let most = u64::from(u16::MAX) << MAX_SCALE;
         let room = flow.rwnd.map_or(most, |packets| packets.saturating_mul(u64::from(payload)).min(most));
         let scale = (0..MAX_SCALE).find(|scale| room >> scale <= u64::from(u16::MAX)).unwrap_or(MAX_SCALE);
-        let start = stamp(flow.start);
-        let began = Time::from_nanos(start.as_nanos().saturating_sub(flow.rtprop.as_nanos()));
-        let answered = began + flow.forward_delay.min(flow.rtprop);
         let window = room.div_ceil(1 << scale).min(u64::from(u16::MAX)) as u16;
         let receiver = Endpoint { address: receiver_address(), port: RECEIVER_PORT };
-        TcpFlow {
+        let mut made = TcpFlow {
             side,
             payload,
-            ecn: if flow.ecn { Ecn::Ect0 } else { Ecn::NotEct },
+            asks_for_ecn: flow.ecn,
             has_sack: flow.receiver.sack,
             scale,
             of_sender: bare(sender, receiver, u16::MAX),
             of_receiver: Segment { seq: 1, ..bare(receiver, sender, window) },
-            began,
-            answered,
-            start,
+            forward_delay: flow.forward_delay.min(flow.rtprop),
+            greeting: Vec::new(),
+            first_syn: None,
+            answered: Vec::new(),
+            is_established: false,
+            first_window: room.min(u64::from(u16::MAX)) as u16,
             on_their_way: VecDeque::new(),
             first_sent: 0,
             acks: VecDeque::new(),
             echoes: VecDeque::new(),
-            echo: ticks(answered),
-            inbox: Inbox { recent: ticks(start), ..Inbox::default() },
+            echo: 0,
+            inbox: Inbox::default(),
+        };
+        if !flow.transport.has(Mechanism::Handshake) {
+            made.greet(stamp(flow.start), flow.rtprop);
         }
+        made
     }
 
     /// Returns the bytes of data in a packet.
@@ -164,43 +175,101 @@ impl TcpFlow {
         self.payload
     }
 
-    /// Returns SYN, SYN-ACK and ACK, as captured at this side.
-    pub fn handshake(&self) -> [Segment; 3] {
-        let seen = |at_sender: Time, at_receiver: Time| match self.side {
-            Side::Sender => at_sender,
-            Side::Receiver => at_receiver,
+    /// Returns the segments of the synthetic handshake, as captured at this side; none if the run simulates handshakes.
+    pub fn greeting(&mut self) -> Vec<Segment> {
+        std::mem::take(&mut self.greeting)
+    }
+
+    /// Makes a handshake on an empty path that ends at `start`, in the capture's time.
+    fn greet(&mut self, start: Time, rtprop: Dur) {
+        let sent = Time::from_nanos(start.as_nanos().saturating_sub(rtprop.as_nanos()));
+        let answered = sent + self.forward_delay;
+        let steps = [self.send_syn(sent), self.answer_syn(sent, answered), self.hear_syn_ack(sent, start)];
+        self.greeting = steps.concat();
+    }
+
+    /// Processes an event of a simulated handshake, in the run's time. Returns the segments that the event makes visible
+    /// at this side, in the capture's time; none if it is an event of data.
+    pub fn shake_hands(&mut self, event: PacketEvent) -> Vec<Segment> {
+        match event {
+            PacketEvent::SynSent { at, .. } => self.send_syn(stamp(at)),
+            PacketEvent::SynArrived { sent, at, .. } => self.answer_syn(stamp(sent), stamp(at)),
+            PacketEvent::SynAckArrived { sent, at, .. } => self.hear_syn_ack(stamp(sent), stamp(at)),
+            _ => Vec::new(),
+        }
+    }
+
+    fn send_syn(&mut self, at: Time) -> Vec<Segment> {
+        self.first_syn.get_or_insert(at);
+        self.seen_at(Side::Sender, |flow| vec![flow.syn(at, at)])
+    }
+
+    fn answer_syn(&mut self, sent: Time, at: Time) -> Vec<Segment> {
+        self.answered.push((sent, at));
+        self.seen_at(Side::Receiver, |flow| vec![flow.syn(sent, at), flow.syn_ack(at, at)])
+    }
+
+    fn hear_syn_ack(&mut self, sent: Time, at: Time) -> Vec<Segment> {
+        let answered = self.answered.iter().find(|(of, _)| *of == sent).map_or(at, |(_, answered)| *answered);
+        let mut segments = self.seen_at(Side::Sender, |flow| vec![flow.syn_ack(answered, at)]);
+        if !std::mem::replace(&mut self.is_established, true) {
+            self.echo = ticks(answered);
+            self.inbox.recent = ticks(at);
+            let timestamps = Timestamps { tsval: ticks(at), tsecr: self.echo };
+            let time = if self.side == Side::Sender { at } else { at + self.forward_delay };
+            let options = Options { timestamps: Some(timestamps), ..Options::default() };
+            segments.push(Segment { time, seq: 1, options, ..self.of_sender });
+        }
+        segments
+    }
+
+    fn seen_at(&self, side: Side, segments: impl FnOnce(&TcpFlow) -> Vec<Segment>) -> Vec<Segment> {
+        if self.side == side { segments(self) } else { Vec::new() }
+    }
+
+    /// Whether the SYN that the receiver answered first is the first one; only that asks for ECN.
+    fn has_asked_for_ecn(&self) -> bool {
+        self.answered.first().is_some_and(|(sent, _)| Some(*sent) == self.first_syn)
+    }
+
+    /// Returns the SYN that left at `sent`, captured at `at`.
+    fn syn(&self, sent: Time, at: Time) -> Segment {
+        let mut flags = Flags::SYN;
+        flags.set(Flags::ECE.and(Flags::CWR), self.asks_for_ecn && Some(sent) == self.first_syn);
+        self.offer(self.of_sender, flags, at, Timestamps { tsval: ticks(sent), tsecr: 0 })
+    }
+
+    /// Returns the SYN-ACK that left at `sent`, captured at `at`. Its window is not scaled (RFC 7323 §2.2).
+    fn syn_ack(&self, sent: Time, at: Time) -> Segment {
+        let mut flags = Flags::SYN.and(Flags::ACK);
+        flags.set(Flags::ECE, self.asks_for_ecn && self.has_asked_for_ecn());
+        let echo = self.answered.first().map_or(0, |(sent, _)| ticks(*sent));
+        let offer = self.offer(self.of_receiver, flags, at, Timestamps { tsval: ticks(sent), tsecr: echo });
+        Segment { window: self.first_window, ..offer }
+    }
+
+    fn offer(&self, end: Segment, flags: Flags, time: Time, timestamps: Timestamps) -> Segment {
+        let options = Options {
+            mss: Some((self.payload + HEADERS - 40).min(u32::from(u16::MAX)) as u16),
+            window_scale: Some(self.scale),
+            sack_permitted: self.has_sack,
+            timestamps: Some(timestamps),
+            sack: SackBlocks::default(),
         };
-        let behind = self.start + self.answered.since(self.began);
-        let [began, answered, start] = [self.began, self.answered, self.start].map(ticks);
-        let offer = |end: Segment, is_answer: bool, time: Time, timestamps: Timestamps| Segment {
-            time,
-            seq: 0,
-            flags: if is_answer { Flags::SYN.and(Flags::ACK) } else { Flags::SYN },
-            ip_bytes: SYN_BYTES,
-            options: Options {
-                mss: Some((self.payload + HEADERS - 40).min(u32::from(u16::MAX)) as u16),
-                window_scale: Some(self.scale),
-                sack_permitted: self.has_sack,
-                timestamps: Some(timestamps),
-                sack: SackBlocks::default(),
-            },
-            ..end
-        };
-        let echoing = |tsval: u32, tsecr: u32| Timestamps { tsval, tsecr };
-        let syn = offer(self.of_sender, false, seen(self.began, self.answered), echoing(began, 0));
-        let syn_ack = offer(self.of_receiver, true, seen(self.start, self.answered), echoing(answered, began));
-        let options = Options { timestamps: Some(echoing(start, answered)), ..Options::default() };
-        let ack = Segment { time: seen(self.start, behind), seq: 1, options, ..self.of_sender };
-        [syn, syn_ack, ack]
+        Segment { time, seq: 0, flags, ip_bytes: SYN_BYTES, options, ..end }
     }
 
     /// Processes an event of one of the flow's packets, in the run's time. Returns the segment that the event makes
-    /// visible at this side, in the capture's time.
+    /// visible at this side, in the capture's time; those of handshakes are [`TcpFlow::shake_hands`]'s.
     pub fn observe(&mut self, event: PacketEvent) -> Option<&Segment> {
         match event {
-            PacketEvent::Sent { seq, at, .. } => {
-                let sent = self.send(seq, at);
-                (self.side == Side::Sender).then(|| self.data(sent, at, self.ecn))
+            PacketEvent::SynSent { .. } | PacketEvent::SynArrived { .. } | PacketEvent::SynAckArrived { .. } => {
+                self.shake_hands(event);
+                None
+            }
+            PacketEvent::Sent { seq, at, ecn, .. } => {
+                let sent = self.send(seq, at, codepoint(ecn));
+                (self.side == Side::Sender).then(|| self.data(sent, at, sent.ecn))
             }
             PacketEvent::Dropped { number, .. } => {
                 self.take(number);
@@ -208,7 +277,7 @@ impl TcpFlow {
             }
             PacketEvent::Arrived { number, at, is_marked, .. } => {
                 let sent = self.receive(number, is_marked)?;
-                let ecn = if is_marked { Ecn::Ce } else { self.ecn };
+                let ecn = if is_marked { Ecn::Ce } else { sent.ecn };
                 (self.side == Side::Receiver).then(|| self.data(sent, at, ecn))
             }
             PacketEvent::AckSent { number, cum, at, .. } => {
@@ -224,11 +293,11 @@ impl TcpFlow {
     }
 
     /// The sender sends packet `seq`.
-    fn send(&mut self, seq: u64, at: Time) -> Sent {
+    fn send(&mut self, seq: u64, at: Time, ecn: Ecn) -> Sent {
         while let Some((_, tsval)) = self.echoes.pop_front_if(|(arrival, _)| *arrival <= at) {
             self.echo = tsval;
         }
-        let sent = Sent { seq, timestamps: Timestamps { tsval: ticks(stamp(at)), tsecr: self.echo } };
+        let sent = Sent { seq, timestamps: Timestamps { tsval: ticks(stamp(at)), tsecr: self.echo }, ecn };
         self.on_their_way.push_back(Some(sent));
         sent
     }
@@ -305,6 +374,14 @@ impl TcpFlow {
 
     fn byte(&self, packet: u64) -> u32 {
         packet.wrapping_mul(u64::from(self.payload)).wrapping_add(1) as u32
+    }
+}
+
+fn codepoint(ecn: fairweir_path::Ecn) -> Ecn {
+    match ecn {
+        fairweir_path::Ecn::NotEct => Ecn::NotEct,
+        fairweir_path::Ecn::Ect0 => Ecn::Ect0,
+        fairweir_path::Ecn::Ect1 => Ecn::Ect1,
     }
 }
 

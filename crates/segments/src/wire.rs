@@ -66,7 +66,7 @@ impl<T: SegmentSink> Wire<T> {
             is_done: false,
             sink,
         };
-        let greetings: Vec<_> = wire.flows.iter().flat_map(TcpFlow::handshake).collect();
+        let greetings: Vec<_> = wire.flows.iter_mut().flat_map(TcpFlow::greeting).collect();
         for segment in greetings {
             wire.note(segment, 1);
         }
@@ -106,12 +106,18 @@ impl<T: SegmentSink> Wire<T> {
 
 impl<T: SegmentSink> Observer for Wire<T> {
     fn on_packet(&mut self, event: PacketEvent) {
-        if let PacketEvent::Sent { at, .. } = event {
+        if let PacketEvent::Sent { at, .. } | PacketEvent::SynSent { at, .. } = event {
             // Packets leave at the engine's current time.
             let settled = stamp(at).as_nanos().saturating_sub(self.lag.as_nanos());
             self.hand_on(Time::from_nanos(settled));
         }
-        if let Some(&segment) = self.flows[event.flow() as usize].observe(event) {
+        let flow = &mut self.flows[event.flow() as usize];
+        if let PacketEvent::SynSent { .. } | PacketEvent::SynArrived { .. } | PacketEvent::SynAckArrived { .. } = event
+        {
+            // The first data leave at the time at which the SYN-ACK arrives.
+            return flow.shake_hands(event).into_iter().for_each(|segment| self.note(segment, 1));
+        }
+        if let Some(&segment) = flow.observe(event) {
             self.note(segment, 0);
         }
     }

@@ -4,7 +4,8 @@ use fairweir_capture::{Reader, Writer};
 use fairweir_scenario::{Config, FlowSpec};
 use fairweir_segments::{EPOCH, Wire};
 use fairweir_sim::{Outcome, run_observed};
-use fairweir_tcp::{Flags, Segment, Side};
+use fairweir_tcp::{Ecn, Flags, Segment, Side};
+use fairweir_units::Dur;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -70,6 +71,49 @@ fn a_handshake_then_data_then_acks() {
     assert_eq!(echo.options.timestamps.map(|t| t.tsecr), first.options.timestamps.map(|t| t.tsval));
     let next = segments.iter().find(|s| is_data(s) && s.time >= echo.time).expect("data");
     assert_eq!(next.options.timestamps.map(|t| t.tsecr), echo.options.timestamps.map(|t| t.tsval));
+}
+
+#[test]
+fn a_simulated_handshake_is_captured_on_its_path() {
+    let config = scenario(&[flow("reno", json!({"transport": ["handshake"], "ecn": true}))], 100, 2);
+    let [at_sender, at_receiver] = [Side::Sender, Side::Receiver].map(|side| capture(&config, side).1);
+    let since = |segment: &Segment| segment.time.since(EPOCH).as_nanos() / 1000;
+    // 60 bytes take 40 us at 12 Mbit/s; the SYN-ACK returns on a path without links.
+    let times: Vec<u64> = at_sender.iter().take(4).map(since).collect();
+    assert_eq!(times, [0, 40_040, 40_040, 40_040]);
+    let times: Vec<u64> = at_receiver.iter().take(4).map(since).collect();
+    assert_eq!(times, [20_040, 20_040, 60_040, 61_040]);
+    for segments in [&at_sender, &at_receiver] {
+        let [syn, syn_ack, ack, first] = segments[..4] else { panic!("too few") };
+        assert_eq!(syn.flags, Flags::SYN.and(Flags::ECE).and(Flags::CWR));
+        assert_eq!(syn_ack.flags, Flags::SYN.and(Flags::ACK).and(Flags::ECE));
+        assert_eq!((ack.payload, first.payload, first.seq), (0, 1448, 1));
+        let [echo, answer] = [syn_ack, ack].map(|s| s.options.timestamps.expect("an option").tsecr);
+        assert_eq!(echo, syn.options.timestamps.expect("an option").tsval);
+        assert_eq!(answer, syn_ack.options.timestamps.expect("an option").tsval);
+        assert_eq!((syn_ack.window, first.ecn), (u16::MAX, Ecn::Ect0));
+    }
+}
+
+#[test]
+fn a_lost_syn_is_sent_again_without_ecn() {
+    let lossy = json!({
+        "transport": ["handshake"], "ecn": true, "egress": [{"kind": "iid-loss", "per_billion": 500_000_000}],
+    });
+    let runs = (1..20).map(|seed| {
+        let config = Config { seed, ..scenario(&[flow("reno", lossy.clone())], 100, 3) };
+        capture(&config, Side::Sender).1
+    });
+    let is_syn = |s: &&Segment| s.flags.has(Flags::SYN) && !s.flags.has(Flags::ACK);
+    let again = runs.filter(|run| run.iter().filter(is_syn).count() == 2).collect::<Vec<_>>();
+    assert!(!again.is_empty());
+    for run in again {
+        let syns: Vec<&Segment> = run.iter().filter(is_syn).collect();
+        assert_eq!(syns[1].time.since(syns[0].time), Dur::from_secs(1));
+        assert!(syns[0].flags.has(Flags::ECE) && syns[1].flags == Flags::SYN);
+        assert!(run.iter().all(|s| s.ecn == Ecn::NotEct));
+        assert!(run.iter().skip_while(|s| s.payload == 0).all(|s| s.time >= syns[1].time));
+    }
 }
 
 #[test]

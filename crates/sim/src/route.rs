@@ -138,12 +138,14 @@ impl Route {
     pub(crate) fn send<W: Watch>(&mut self, departure: Departure, net: &mut Net<W>) {
         let Departure { at, seq, is_retransmission } = departure;
         let flow = self.flow();
+        let ecn = self.transits[Direction::Data as usize].codepoints[usize::from(is_retransmission)];
         let number = self.next_number(Direction::Data, net, |number| PacketEvent::Sent {
             flow,
             number,
             seq,
             at,
             is_retransmission,
+            ecn,
         });
         match self.short_path {
             Some(path) => self.send_on_short_path(path, departure, number, net),
@@ -336,9 +338,11 @@ impl Route {
     #[inline(always)]
     fn return_ack<W: Watch>(&mut self, mut ack: AckItem, number: u64, net: &mut Net<W>) {
         ack.at = self.transits[Direction::Ack as usize].lane.process(ack.at);
-        if ack.cum != SYN {
-            net.watch.report(PacketEvent::AckArrived { flow: self.flow(), number, at: ack.at });
-        }
+        net.watch.report(if ack.cum == SYN {
+            PacketEvent::SynAckArrived { flow: self.flow(), sent: ack.echo, at: ack.at }
+        } else {
+            PacketEvent::AckArrived { flow: self.flow(), number, at: ack.at }
+        });
         if self.acks.is_empty() {
             net.schedule.bring_forward(self.flow_leaf, ack.at);
         }

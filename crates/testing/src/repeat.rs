@@ -44,6 +44,9 @@ fn describe(event: Option<&PacketEvent>, ids: &[String]) -> String {
     let Some(event) = event else { return "has no further packet".to_owned() };
     let id = &ids[event.flow() as usize];
     match event {
+        PacketEvent::SynSent { at, .. } => format!("{id} sends a SYN at {at}"),
+        PacketEvent::SynArrived { at, .. } => format!("a SYN of {id} arrives at {at}"),
+        PacketEvent::SynAckArrived { at, .. } => format!("a SYN-ACK reaches {id} at {at}"),
         PacketEvent::Sent { seq, at, .. } => format!("{id} sends packet {seq} at {at}"),
         PacketEvent::Dropped { number, at, .. } => format!("transmission {number} of {id} is dropped at {at}"),
         PacketEvent::Arrived { number, at, .. } => format!("transmission {number} of {id} arrives at {at}"),

@@ -365,8 +365,8 @@ def run(
     options : options of the kernel world
     record_packets : int; maximum number of data packets that the simulator records, with their ACKs. Each takes about
         200 bytes of memory (:data:`MAX_PACKETS` takes 1 GB). None records no packets.
-    capture : a pcap file with the headers of all packets, written completely or not at all. For the simulator, it has a
-        handshake before each flow, and TCP sequence numbers.
+    capture : a pcap file with the headers of all packets, written completely or not at all. For the simulator, it has
+        handshakes and TCP sequence numbers.
     isolates_python : run Python classes in a child process, as for a user's C. A class that exits, prints or exhausts
         memory then causes only an error message, but a debugger cannot reach it.
     on_progress : called periodically with the completed fraction of the scenario's time, 0 to 1

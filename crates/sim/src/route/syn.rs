@@ -1,10 +1,12 @@
-//! SYNs and SYN-ACKs on a route. They pass the same elements and queues as data and ACKs; observers do not see them.
+//! SYNs and SYN-ACKs on a route. They pass the same elements and queues as data and ACKs; observers do not see their
+//! losses.
 
 use super::Route;
 use crate::item::{Departure, Item, SYN};
 use crate::net::Net;
 use crate::watch::Watch;
 use fairweir_path::{Ecn, Packet};
+use fairweir_scenario::PacketEvent;
 use fairweir_units::{Bytes, Time};
 
 /// IPv4 header, TCP header, and the options MSS, SACK permitted, timestamps and window scale.
@@ -24,6 +26,7 @@ impl Route {
     /// Sends a SYN.
     #[cold]
     pub(crate) fn send_syn<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
+        net.watch.report(PacketEvent::SynSent { flow: self.flow(), at: now });
         self.send_over_stages(Departure { at: now, seq: SYN, is_retransmission: false }, SYN, net);
     }
 
@@ -31,6 +34,7 @@ impl Route {
     #[cold]
     #[inline(never)]
     pub(super) fn receive_syn<W: Watch>(&mut self, syn: &Item, net: &mut Net<W>) {
+        net.watch.report(PacketEvent::SynArrived { flow: self.flow(), sent: syn.sent, at: syn.at });
         self.syn_echo.get_or_insert(syn.sent);
         if let Some(window) = &mut self.receiver.window {
             window.on_syn_ack_sent(syn.at);
