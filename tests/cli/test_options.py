@@ -79,6 +79,11 @@ class Effect:
     read: Reader
 
 
+def stalling(call: Any) -> list[dict[str, Any]]:
+    """Return the points of the delay with which hosts stall."""
+    return first_scenario(call)["flows"][0]["egress"][-1]["points"]
+
+
 def first_scenario(caught: Any) -> dict[str, Any]:
     """Return the configuration of the first run, in base units, as passed to Rust."""
     args, keywords = caught
@@ -270,7 +275,7 @@ EFFECTS: dict[str, dict[str, Effect]] = {
                          lambda c: float(sum(task.world == "kernel" for task in runs_of(c)))),
         "--stall": Effect("agree --ccas reno --scenarios {tmp} --stall {}", "10ms", "20ms",
                           "fairweir.agree.matrix.play_all",
-                          lambda c: float(first_scenario(c)["flows"][0]["egress"][-1]["points"][2]["delay"])),
+                          lambda c: float(stalling(c)[2]["delay"] - stalling(c)[1]["delay"])),
     },
     "audit": {
         "--seeds": Effect("audit vegas --only ideal --seeds {} --out {tmp}/out", "2", "4",
