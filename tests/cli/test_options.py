@@ -81,7 +81,8 @@ class Effect:
 
 def stalling(call: Any) -> list[dict[str, Any]]:
     """Return the points of the delay with which hosts stall."""
-    return first_scenario(call)["flows"][0]["egress"][-1]["points"]
+    points: list[dict[str, Any]] = first_scenario(call)["flows"][0]["egress"][-1]["points"]
+    return points
 
 
 def first_scenario(caught: Any) -> dict[str, Any]:

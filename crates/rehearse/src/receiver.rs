@@ -106,6 +106,7 @@ impl Observer for Receiver {
     fn on_packet(&mut self, event: PacketEvent) {
         let flow = &mut self.flows[event.flow() as usize];
         let mss = flow.tcp.payload();
+        flow.tcp.shake_hands(event);
         let Some(segment) = flow.tcp.observe(event) else { return };
         let Some(timestamps) = segment.options.timestamps else { return };
         // A delayed ACK may be reported after data that arrived later; the interface's clock never runs backwards.

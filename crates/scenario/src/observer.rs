@@ -6,7 +6,8 @@
 use fairweir_path::Ecn;
 use fairweir_units::Time;
 
-/// A packet event. SYNs are reported by runs with simulated handshakes ([`Mechanism::Handshake`](crate::Mechanism)). Counts are in packets; `flow` and `hop` are indices of the scenario.
+/// A packet event. Counts are in packets; `flow` and `hop` are indices of the scenario. Only runs with simulated
+/// handshakes ([`Mechanism::Handshake`](crate::Mechanism)) report SYNs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketEvent {
     /// A SYN leaves its sender.

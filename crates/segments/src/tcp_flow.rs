@@ -260,13 +260,10 @@ impl TcpFlow {
     }
 
     /// Processes an event of one of the flow's packets, in the run's time. Returns the segment that the event makes
-    /// visible at this side, in the capture's time; those of handshakes are [`TcpFlow::shake_hands`]'s.
+    /// visible at this side, in the capture's time; [`TcpFlow::shake_hands`] processes handshakes.
     pub fn observe(&mut self, event: PacketEvent) -> Option<&Segment> {
         match event {
-            PacketEvent::SynSent { .. } | PacketEvent::SynArrived { .. } | PacketEvent::SynAckArrived { .. } => {
-                self.shake_hands(event);
-                None
-            }
+            PacketEvent::SynSent { .. } | PacketEvent::SynArrived { .. } | PacketEvent::SynAckArrived { .. } => None,
             PacketEvent::Sent { seq, at, ecn, .. } => {
                 let sent = self.send(seq, at, codepoint(ecn));
                 (self.side == Side::Sender).then(|| self.data(sent, at, sent.ecn))

@@ -111,13 +111,12 @@ impl<T: SegmentSink> Observer for Wire<T> {
             let settled = stamp(at).as_nanos().saturating_sub(self.lag.as_nanos());
             self.hand_on(Time::from_nanos(settled));
         }
-        let flow = &mut self.flows[event.flow() as usize];
-        if let PacketEvent::SynSent { .. } | PacketEvent::SynArrived { .. } | PacketEvent::SynAckArrived { .. } = event
-        {
-            // The first data leave at the time at which the SYN-ACK arrives.
-            return flow.shake_hands(event).into_iter().for_each(|segment| self.note(segment, 1));
+        let flow = event.flow() as usize;
+        // The first data leave at the time at which the SYN-ACK arrives.
+        for segment in self.flows[flow].shake_hands(event) {
+            self.note(segment, 1);
         }
-        if let Some(&segment) = flow.observe(event) {
+        if let Some(&segment) = self.flows[flow].observe(event) {
             self.note(segment, 0);
         }
     }

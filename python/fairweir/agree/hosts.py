@@ -16,8 +16,7 @@ from fairweir.scenario.model import Scenario
 from fairweir.units import Duration
 
 #: Time that a packet and its ACK spend in the hosts of the kernel world beyond that of simulated hosts (`noise`), on
-#: average (docs/measured/host.md). A queue of less than this time decides what delay-based controllers do, and ends
-#: buffers of a few packets.
+#: average (docs/measured/host.md). It matters where buffers have a few packets, and for controllers that measure delay.
 LATENCY = Duration.from_us(50)
 #: Length of a stall. It is chosen like the delays of a real host: in a typical run in the kernel, packets are at most 2
 #: to 5 ms late.
