@@ -22,7 +22,7 @@ TIMEOUT_MS = 60_000
 def audits(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with audits of CUBIC, of CUBIC with another parameter, and of two CCAs."""
     root = tmp_path_factory.mktemp("audits")
-    sides: dict[str, Any] = {"before": "cubic", "after": "cubic{beta=0.5}", "two": ["reno", "vegas"]}
+    sides: dict[str, Any] = {"before": "cubic", "after": "cubic{beta=0.3}", "two": ["reno", "vegas"]}
     for name, ccas in sides.items():
         (root / name).mkdir()
         write_files(run_audit(ccas, depth="quick", only=["policer", "ideal-rate"]), root / name)
@@ -48,7 +48,7 @@ def test_audits_before_and_after_a_change_are_compared(
     page.on("console", lambda message: errors.append(message.text))
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto((audits / "results/compare/before-after/compare.html").as_uri(), timeout=TIMEOUT_MS)
-    assert page.inner_text("h1") == "Audit of cubic, cubic{beta=0.5}"
+    assert page.inner_text("h1") == "Audit of cubic, cubic{beta=0.3}"
     page.locator("[data-runs]:visible").first.scroll_into_view_if_needed()
     page.wait_for_selector("[data-drawn] canvas", timeout=TIMEOUT_MS)
     assert page.locator(".comparison tbody tr.worsened").count() == 2
