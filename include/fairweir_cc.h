@@ -146,6 +146,8 @@ enum {
 	FW_CC_WANTS_MARKS = 1 << 4,  /* the controller reacts to fw_cc_ack.marked itself: no FW_CC_MARKED events */
 	FW_CC_WANTS_PRR = 1 << 5,    /* the transport sends by proportional rate reduction (RFC 6937) in recovery */
 	FW_CC_WANTS_QUIC = 1 << 6,   /* QUIC's loss recovery (RFC 9002) in place of TCP's: no FW_CC_TIMEOUT */
+	FW_CC_WANTS_EXACT_MARKS = 1 << 7, /* the receiver acknowledges each change of marks at once (RFC 8257, section 3.2) */
+	FW_CC_WANTS_L4S = 1 << 8,    /* data packets of a flow with ECN carry ECT(1) (RFC 9331, section 4) */
 };
 
 struct fw_cc {

@@ -53,8 +53,12 @@ pub mod wants {
     pub const PRR: u64 = 1 << 5;
     /// `FW_CC_WANTS_QUIC`.
     pub const QUIC: u64 = 1 << 6;
+    /// `FW_CC_WANTS_EXACT_MARKS`.
+    pub const EXACT_MARKS: u64 = 1 << 7;
+    /// `FW_CC_WANTS_L4S`.
+    pub const L4S: u64 = 1 << 8;
     /// All bits that have a meaning.
-    pub const ALL: u64 = (1 << 7) - 1;
+    pub const ALL: u64 = (1 << 9) - 1;
 }
 
 /// `struct fw_cc_param`.

@@ -2,10 +2,10 @@
 //!
 //! No panic leaves the plug-in: it becomes the flow's fault, which ends the run with its message.
 
-use crate::abi;
+use crate::{abi, wants};
 use fairweir_cca::{
-    Ack, AckedPacket, BuildError, CaState, Cause, Context, Controller, Interests, Loss, LostPacket, RateSample, Row,
-    Sender, Sent, Start,
+    Ack, AckedPacket, BuildError, CaState, Cause, Context, Controller, Loss, LostPacket, RateSample, Row, Sender, Sent,
+    Start,
 };
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use rand::SeedableRng;
@@ -99,17 +99,6 @@ fn defaults<R: Row>() -> Map<String, Value> {
     }
 }
 
-fn wants(interests: Interests) -> u64 {
-    let bit = |is_on: bool, bit: u64| if is_on { bit } else { 0 };
-    bit(interests.sent, abi::wants::SENT)
-        | bit(interests.acked, abi::wants::ACKED)
-        | bit(interests.lost, abi::wants::LOST)
-        | bit(interests.rate_sample, abi::wants::RATE)
-        | bit(interests.own_ecn, abi::wants::MARKS)
-        | bit(!interests.own_recovery, abi::wants::PRR)
-        | bit(interests.recovery == fairweir_cca::Recovery::Quic, abi::wants::QUIC)
-}
-
 /// A controller with default parameters.
 ///
 /// # Panics
@@ -141,7 +130,7 @@ pub fn table<R: Row>(version: &str) -> Table {
         version: texts.keep(version),
         params: params.as_ptr(),
         param_count: params.len() as u64,
-        wants: wants(example.interests()),
+        wants: wants::of(example.interests()),
         create: Some(create::<R>),
         destroy: Some(destroy::<R>),
         on_ack: Some(on_ack::<R>),

@@ -48,6 +48,7 @@ pub mod abi;
 #[allow(missing_docs, reason = "include/fairweir_endpoint.h documents the fields")]
 pub mod endpoint;
 mod export;
+pub mod wants;
 
 pub use export::{Table, table};
 pub use fairweir_cca::{

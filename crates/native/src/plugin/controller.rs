@@ -3,10 +3,9 @@
 use super::table::Facts;
 use fairweir_cca::limits::{MAX_CWND, MAX_PACING_RATE};
 use fairweir_cca::{
-    Ack, AckedPacket, Cause, Context, Controller, Decision, Fault, Interests, Loss, LostPacket, Recovery, Sender, Sent,
-    Start,
+    Ack, AckedPacket, Cause, Context, Controller, Decision, Fault, Interests, Loss, LostPacket, Sender, Sent, Start,
 };
-use fairweir_plugin::abi;
+use fairweir_plugin::{abi, wants::interests};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use std::ffi::{CStr, c_void};
 use std::fmt;
@@ -249,18 +248,7 @@ impl Controller for PluginController {
     }
 
     fn interests(&self) -> Interests {
-        let wants = |bit: u64| self.facts.table.wants & bit != 0;
-        Interests {
-            sent: wants(abi::wants::SENT),
-            acked: wants(abi::wants::ACKED),
-            lost: wants(abi::wants::LOST),
-            rate_sample: wants(abi::wants::RATE),
-            own_recovery: !wants(abi::wants::PRR),
-            own_ecn: wants(abi::wants::MARKS),
-            exact_marks: wants(abi::wants::MARKS),
-            l4s: false,
-            recovery: if wants(abi::wants::QUIC) { Recovery::Quic } else { Recovery::Tcp },
-        }
+        interests(self.facts.table.wants)
     }
 
     fn fault(&mut self) -> Option<Fault> {
