@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from fairweir.judging.summary import Emulator, FlowSummary, Lateness, LinkSummary, Statistics, Summary
+from fairweir.judging.summary import Answers, Emulator, FlowSummary, Lateness, LinkSummary, Statistics, Summary
 
 DELAYS = {"rtt_ms", "qdelay_ms", "queue_ms"}
 
@@ -20,7 +20,10 @@ def filled(document: Mapping[str, Any]) -> Summary:
         given = document["emulator"]
         error = dict.fromkeys([one.name for one in fields(Lateness)], 0.0) | given.get("release_error_us", {})
         names = [one.name for one in fields(Emulator)]
-        parts["emulator"] = dict.fromkeys(names, 0) | {"mode": "mtu"} | given | {"release_error_us": error}
+        silent = dict.fromkeys([one.name for one in fields(Answers)], 0)
+        hosts = {"receiver": silent, "sender": silent} | given.get("host_us", {})
+        known = {"release_error_us": error, "host_us": hosts}
+        parts["emulator"] = dict.fromkeys(names, 0) | {"mode": "mtu"} | given | known
     if "over_time" in document:
         parts["over_time"] = {"t_s": [], "throughput_mbps": [], "lost_pkts": []} | document["over_time"]
     return Summary(parts)

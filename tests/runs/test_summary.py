@@ -14,7 +14,16 @@ from tests.summaries import filled
 from tests.worlds import fake_helper
 
 from fairweir.errors import ConfigError
-from fairweir.judging.summary import Emulator, FlowSummary, Lateness, LinkSummary, Statistics, Summary
+from fairweir.judging.summary import (
+    Answers,
+    Emulator,
+    FlowSummary,
+    HostAnswers,
+    Lateness,
+    LinkSummary,
+    Statistics,
+    Summary,
+)
 from fairweir.play import run as run_module
 from fairweir.play import table as table_module
 from fairweir.play.run import Run, run
@@ -56,7 +65,12 @@ def test_fields_are_the_keys_that_the_simulator_writes(record: Run) -> None:
 
 def test_fields_of_the_emulator_are_among_the_keys_of_the_kernel_world() -> None:
     rust = (Path(__file__).parents[2] / "crates/emu/src/record.rs").read_text(encoding="utf-8")
-    for kind, name in ((Emulator, "Accuracy"), (Lateness, "ReleaseError")):
+    for kind, name in (
+        (Emulator, "Accuracy"),
+        (Lateness, "ReleaseError"),
+        (Answers, "Answers"),
+        (HostAnswers, "HostAnswers"),
+    ):
         body = rust.partition(f"pub struct {name} {{")[2].partition("\n}")[0]
         keys = {line.split(":")[0].removeprefix("    pub ") for line in body.splitlines() if "    pub " in line}
         assert names(kind) <= keys

@@ -38,7 +38,16 @@ def series() -> dict[str, Any]:
 def document(config: dict[str, Any], judged: bool) -> dict[str, Any]:
     link = {"name": "bottleneck", "utilization": 1.0, "queue_ms": delay(1.0), "drops": 0, "marks": 0, "arrivals": 9}
     error = {"p50": 9.0, "p90": 20.0, "p99": 71.0, "p999": 90.0, "max": 120.0}
-    emulator = {"release_error_us": error, "packets": 9, "budget_us": 500.0, "judged": judged, "mode": "mtu"}
+    answers = {"samples": 9, "mean": 30.0, "p50": 25.0, "p99": 90.0}
+    hosts = {"receiver": answers, "sender": {**answers, "mean": 45.0}}
+    emulator = {
+        "release_error_us": error,
+        "host_us": hosts,
+        "packets": 9,
+        "budget_us": 500.0,
+        "judged": judged,
+        "mode": "mtu",
+    }
     reason = "" if judged else "p99 release error 9.1 ms exceeds the budget"
     return {
         "flows": [flow(spec) for spec in config["flows"]],

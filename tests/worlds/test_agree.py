@@ -319,6 +319,9 @@ def test_hosts_take_time_and_stall_together_once_a_second() -> None:
     awake = as_in_kernel_world(calm, 1, "0ms")
     shortest = [run(s).summary.document["flows"][0]["rtt_ms"]["min"] for s in (calm, awake)]
     assert shortest[1] - shortest[0] == pytest.approx(LATENCY.ms)
+    slower = [as_in_kernel_world(calm.override({"noise": noise}), 1, "0ms", 120.0) for noise in ("none", "100us")]
+    assert [flow.jitter[0].model_dump()["delay"] for one in slower for flow in one.flow] == ["120us"] * 2 + ["70us"] * 2
+    assert as_in_kernel_world(plain, 1, "0ms", 20.0) == plain
     for wrong, word in (("2", "no unit"), ("500ms", "--stall")):
         with pytest.raises(ConfigError, match=word):
             as_in_kernel_world(scenario, 1, wrong)
@@ -340,6 +343,9 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             "reason": "" if judged else "p99 9 ms",
             "release_error_us": {"p99": 71.0},
         }
+        if task.scenario.name == "slow-hosts":
+            answers = {"samples": 9, "mean": 1000.0, "p50": 1000.0, "p99": 1000.0}
+            result["emulator"]["host_us"] = {"receiver": answers, "sender": answers}
         if task.scenario.name == "differs":
             result["flows"][0]["throughput_mbps"] /= 2
         return filled(result)
@@ -376,6 +382,16 @@ def test_a_matrix_counts_only_what_was_judged(
     page = render(found)
     assert all(word in page for word in ("differs", "p99 9 ms", "−50%", "no such controller here"))
     assert found.document()["counts"] == {"agrees": 2, "differs": 2, "not_judged": 2, "not_run": 2}
+
+
+def test_simulated_hosts_take_the_time_that_the_kernels_run_measured(kernel: list[str], tmp_path: Path) -> None:
+    same, slow = (matrix(tmp_path / name, name) for name in ("same", "slow-hosts"))
+    for cca in ("reno", "cubic"):
+        unmeasured, measured = (
+            next(one.first for one in found.cell(cca, name).comparisons if one.quantity == "rtt_ms")
+            for found, name in ((same, "same"), (slow, "slow-hosts"))
+        )
+        assert 0.5 < measured - unmeasured < 2.5
 
 
 def test_finished_runs_are_not_repeated_but_late_and_failed_ones_are(kernel: list[str], tmp_path: Path) -> None:
@@ -439,13 +455,17 @@ def test_nothing_judged_is_no_verdict(kernel: list[str], folder: Path, capsys: p
 def test_an_interrupt_keeps_what_was_finished(
     kernel: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupt(_task: Task) -> dict[str, Any]:
-        raise KeyboardInterrupt
+    play = batch._play_kernel
+
+    def interrupt(task: Task) -> Summary:
+        if len(kernel) == 3:
+            raise KeyboardInterrupt
+        return play(task)
 
     monkeypatch.setattr(batch, "_play_kernel", interrupt)
     assert main(command(folder)) == 130
     assert "run the same command to resume" in capsys.readouterr().err
-    assert len(list((folder / "out" / "runs").iterdir())) == 2 * 2 * 5
+    assert len(list((folder / "out" / "runs").iterdir())) == 3
 
 
 def test_nothing_is_simulated_if_there_is_no_kernel_world(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,6 +42,9 @@ def test_the_record_is_that_of_any_world() -> None:
     record = run(scenario("play"), on="kernel", interval="1s", on_progress=seen.append)
     assert (record.summary.document["world"], record.summary.document["seed"], record.is_judged) == ("kernel", 4, True)
     assert record.summary.document["emulator"]["release_error_us"]["p99"] == 71.0
+    # The sender paces: its 45 us count as the receiver's 30.
+    assert record.summary.emulator is not None
+    assert record.summary.emulator.host_us.round_trip_us == 60.0
     assert record.summary.document["fairness"] == {"jain": 1.0, "max_min_ratio": 1.0}
     assert record.flows["throughput_mbps"].tolist() == [2.5]
     assert record.links["queue_bytes"].tolist() == [7]

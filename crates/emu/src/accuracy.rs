@@ -1,6 +1,6 @@
 //! Accuracy of an emulation: its lateness compared with a budget.
 
-use crate::record::{Accuracy, ReleaseError};
+use crate::record::{Accuracy, HostAnswers, ReleaseError};
 use fairweir_scenario::{Config, Histogram};
 use fairweir_units::Dur;
 
@@ -32,7 +32,14 @@ impl Lateness {
     }
 
     /// Compares the lateness with the budget and returns the verdict.
-    pub(crate) fn judge(&self, budget: Dur, mode: &'static str, cpu_fraction: f64, not_granted: &str) -> Accuracy {
+    pub(crate) fn judge(
+        &self,
+        budget: Dur,
+        mode: &'static str,
+        cpu_fraction: f64,
+        not_granted: &str,
+        host_us: HostAnswers,
+    ) -> Accuracy {
         let release_error_us = percentiles(&self.release);
         let budget_us = budget.as_nanos() as f64 / 1e3;
         let packets = self.release.total().1;
@@ -56,6 +63,7 @@ impl Lateness {
             mode,
             cpu_fraction,
             strays: self.strays,
+            host_us,
         }
     }
 }
@@ -91,18 +99,24 @@ mod tests {
     fn a_run_over_its_budget_is_not_judged() {
         let mut us = vec![10; 985];
         us.extend([5_000; 15]);
-        let accuracy = late_by(&us).judge(Dur::from_micros(200), "mtu", 0.5, "");
+        let accuracy = late_by(&us).judge(Dur::from_micros(200), "mtu", 0.5, "", HostAnswers::default());
         assert!(!accuracy.judged);
         assert!(accuracy.reason.contains("budget 200 µs"), "{}", accuracy.reason);
         assert_eq!((accuracy.packets, accuracy.release_error_us.max), (1000, 5000.0));
         us.truncate(990);
-        let accuracy = late_by(&us).judge(Dur::from_micros(200), "mtu", 0.5, "run it with SCHED_FIFO (EPERM)");
+        let accuracy = late_by(&us).judge(
+            Dur::from_micros(200),
+            "mtu",
+            0.5,
+            "run it with SCHED_FIFO (EPERM)",
+            HostAnswers::default(),
+        );
         assert!(accuracy.judged && accuracy.reason.is_empty());
     }
 
     #[test]
     fn a_run_with_undefined_windows_is_not_judged() {
-        let mut accuracy = late_by(&[10]).judge(Dur::from_millis(1), "mtu", 0.0, "");
+        let mut accuracy = late_by(&[10]).judge(Dur::from_millis(1), "mtu", 0.0, "", HostAnswers::default());
         accuracy.also_requires("");
         assert!(accuracy.judged);
         accuracy.also_requires("one");
@@ -112,6 +126,9 @@ mod tests {
 
     #[test]
     fn a_run_without_packets_is_not_judged() {
-        assert_eq!(late_by(&[]).judge(Dur::from_millis(1), "mtu", 0.0, "").reason, "no packet passed");
+        assert_eq!(
+            late_by(&[]).judge(Dur::from_millis(1), "mtu", 0.0, "", HostAnswers::default()).reason,
+            "no packet passed"
+        );
     }
 }

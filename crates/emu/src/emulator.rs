@@ -9,6 +9,7 @@ use crate::accuracy::{Lateness, default_budget};
 use crate::capture::{Capture, CaptureTo, Passage};
 use crate::clock::thread_cpu_time;
 use crate::frames::Frames;
+use crate::hosts::HostTimes;
 use crate::meter::{FlowMeter, meters};
 use crate::realtime::{EmulatorCpu, Placement};
 use crate::tun::Tun;
@@ -74,6 +75,7 @@ impl Emulator {
             recorder: Recorder::new(config, meters(config)),
             frames: Frames::new(frame_bytes),
             lateness: Lateness::new(),
+            hosts: HostTimes::new(config.flows.len()),
             clock: Clock::starting_at(u64::MAX),
             rhythm: Rhythm::new(),
             placement,
@@ -147,6 +149,7 @@ struct Worker {
     recorder: Recorder<FlowMeter>,
     frames: Frames,
     lateness: Lateness,
+    hosts: HostTimes,
     clock: Clock,
     rhythm: Rhythm,
     placement: Placement,
@@ -172,7 +175,7 @@ impl Worker {
         let recorded = self.recorder.finish(end, &self.relay);
         self.capture.map(Capture::finish).transpose()?;
         Ok(EmulatorRecord {
-            accuracy: self.lateness.judge(self.budget, self.mode, cpu_fraction, &not_granted),
+            accuracy: self.lateness.judge(self.budget, self.mode, cpu_fraction, &not_granted, self.hosts.answers()),
             flows: recorded.flows,
             links: recorded.links,
             delivered_pkts: recorded.delivered_pkts,
@@ -251,15 +254,20 @@ impl Worker {
         self.lateness.release.record(now.since(release.at).max(release.at.since(now)));
         let meter = &mut self.recorder.meters[item.flow];
         match item.direction {
-            Direction::Data if item.is_marked => {
-                mark_ce(&mut frame[header_bytes..]);
-                meter.on_mark(item.packets);
+            Direction::Data => {
+                if item.is_marked {
+                    mark_ce(&mut frame[header_bytes..]);
+                    meter.on_mark(item.packets);
+                }
+                if let Some(view) = View::new(frame, header_bytes) {
+                    self.hosts.data_released(release.at, &view);
+                }
             }
-            Direction::Data => {}
             Direction::Ack => {
                 if let Some(view) = View::new(frame, header_bytes) {
                     meter.on_ack(now, &view);
                 }
+                self.hosts.ack_released(release.at, item.flow);
             }
         }
         if let Some(capture) = &mut self.capture {
@@ -301,8 +309,14 @@ impl Worker {
                 continue;
             };
             let number = match direction {
-                Direction::Data => meter.on_send(now, &view),
-                Direction::Ack => 0,
+                Direction::Data => {
+                    self.hosts.data_sent(now, view.flow);
+                    meter.on_send(now, &view)
+                }
+                Direction::Ack => {
+                    self.hosts.ack_sent(now, &view);
+                    0
+                }
             };
             let packet = packet(number, view.bytes, now, view.ecn);
             let item = Item::new(view.flow, direction, packet, view.packets);

@@ -44,9 +44,34 @@ pub struct Accuracy {
     pub cpu_fraction: f64,
     /// Frames that a device rejected or that belonged to no flow.
     pub strays: u64,
+    /// Times of the hosts' answers, µs.
+    pub host_us: HostAnswers,
 }
 
-/// Percentiles of a lateness, µs.
+/// Times that hosts take to answer a packet, from its intended release on. Answers after more than 2 ms wait for
+/// something else and do not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct HostAnswers {
+    /// From a data packet to its ACK.
+    pub receiver: Answers,
+    /// From an ACK to the next data packet, which may wait for the pace of the flow.
+    pub sender: Answers,
+}
+
+/// Times of a host's answers, µs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Answers {
+    /// Number of answers.
+    pub samples: u64,
+    /// Mean; 0 without samples.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+}
+
+/// ReleaseError of a lateness, µs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ReleaseError {
     /// Median.

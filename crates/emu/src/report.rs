@@ -73,7 +73,7 @@ impl Document<'_> {
 mod tests {
     use super::*;
     use crate::traffic::{Connection, Counters, SocketSeries};
-    use crate::{Accuracy, FlowRecord, MeasuredSeries, ReleaseError};
+    use crate::{Accuracy, FlowRecord, HostAnswers, MeasuredSeries, ReleaseError};
     use base64::Engine;
     use base64::engine::general_purpose::STANDARD;
     use fairweir_units::{Dur, Time};
@@ -123,6 +123,7 @@ mod tests {
                 mode: "mtu",
                 cpu_fraction: 0.1,
                 strays: 0,
+                host_us: HostAnswers::default(),
             },
             flows: vec![flow],
             links: Vec::new(),
@@ -158,6 +159,7 @@ mod tests {
         assert_eq!(flow["completion_s"], Value::Null);
         assert_eq!((&document["packets"], &document["events"]), (&json!(1_500), &json!(2_000)));
         assert_eq!(document["emulator"]["judged"], true);
+        assert_eq!(document["emulator"]["host_us"]["sender"]["mean"], 0.0);
     }
 
     #[test]

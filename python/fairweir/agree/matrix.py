@@ -7,9 +7,10 @@ A cell is one CCA in one scenario; the matrix has a cell for each pair, or the c
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -22,7 +23,7 @@ from fairweir.agree.known import Difference, annotate
 from fairweir.agree.measured import KernelRuns, Measured
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
-from fairweir.play.batch import Archive, Task, TaskResult, play_all, spread_starts
+from fairweir.play.batch import Archive, Task, TaskResult, play_all, spread_starts, work_s
 from fairweir.play.pool import Where
 from fairweir.scenario.model import Scenario
 from fairweir.scenario.transport import Mechanism, without
@@ -212,38 +213,46 @@ def agree(
     """
     kernel_seeds = range(1, 1 + plan.kernel_runs)
     needed = [True] * len(plan.entries) if stored is None else _has_runs(plan.entries, stored, kernel_seeds)
-    sims = [
-        [
-            Task(hosts.as_in_kernel_world(spread_starts(_as_compared(entry.simulated), seed), seed, host_stall))
-            for seed in plan.seeds
-            if is_needed
-        ]
-        for entry, is_needed in zip(plan.entries, needed, strict=True)
-    ]
     kernels = [
         [Task(spread_starts(_as_compared(entry.scenario), seed), "kernel") for seed in kernel_seeds if stored is None]
         for entry in plan.entries
     ]
-    tasks = [task for part in (sims, kernels) for cell in part for task in cell]
-    outcomes = play_all(tasks, archive or Archive(None), workers=workers, on_done=on_done)
+    store = archive or Archive(None)
+    simulations = float(sum(needed) * len(plan.seeds))
+    # First the kernel: its runs measure the times that the simulated hosts take.
+    outcomes = play_all(
+        _flat(kernels),
+        store,
+        on_done=on_done and (lambda task, one, done, total: on_done(task, one, done, total + simulations)),
+    )
+    runs = stored or _measured(plan.entries, kernels, outcomes)
+    found = [runs.find(entry.scenario, kernel_seeds) for entry in plan.entries]
+    sims = [
+        [
+            Task(
+                hosts.as_in_kernel_world(
+                    spread_starts(_as_compared(entry.simulated), seed), seed, host_stall, _hosts_us(measured)
+                )
+            )
+            for seed in plan.seeds
+            if is_needed
+        ]
+        for entry, measured, is_needed in zip(plan.entries, found, needed, strict=True)
+    ]
+    before = sum(map(work_s, _flat(kernels)))
+    outcomes |= play_all(
+        _flat(sims),
+        store,
+        workers=workers,
+        on_done=on_done and (lambda task, one, done, total: on_done(task, one, before + done, before + total)),
+    )
 
     def played(tasks: Sequence[Task]) -> list[TaskResult]:
         return [outcomes[task.key] for task in tasks]
 
-    runs = stored
-    if runs is None:
-        found = ((entry, played(tasks)) for entry, tasks in zip(plan.entries, kernels, strict=True))
-        runs = KernelRuns.of(
-            [
-                (entry.scenario, seed, result.summary)
-                for entry, results in found
-                for seed, result in zip(kernel_seeds, results, strict=True)
-                if result.summary is not None
-            ]
-        )
     cells = [
-        _cell(entry, played(simulated), played(kernel), runs.find(entry.scenario, kernel_seeds))
-        for entry, simulated, kernel in zip(plan.entries, sims, kernels, strict=True)
+        _cell(entry, played(simulated), played(kernel), measured)
+        for entry, simulated, kernel, measured in zip(plan.entries, sims, kernels, found, strict=True)
     ]
     if plan.design is not None:
         for cell, entry in zip(cells, plan.entries, strict=True):
@@ -261,6 +270,30 @@ def agree(
         bound=plan.bound,
         runs=runs,
     )
+
+
+def _flat(tasks: Sequence[Sequence[Task]]) -> list[Task]:
+    return [task for cell in tasks for task in cell]
+
+
+def _measured(
+    entries: Sequence[Entry], kernels: Sequence[Sequence[Task]], outcomes: Mapping[str, TaskResult]
+) -> KernelRuns:
+    """Return the values of the runs on this machine's kernel; the tasks of an entry have the seeds 1, 2 and so on."""
+    return KernelRuns.of(
+        [
+            (entry.scenario, seed, summary)
+            for entry, tasks in zip(entries, kernels, strict=True)
+            for seed, task in enumerate(tasks, start=1)
+            if (summary := outcomes[task.key].summary) is not None
+        ]
+    )
+
+
+def _hosts_us(runs: Sequence[Measured]) -> float | None:
+    """Return the mean time that the hosts of these runs took in each round trip, us; None if none measured it."""
+    times = [run.hosts_us for run in runs if run.hosts_us is not None]
+    return fmean(times) if times else None
 
 
 def _has_runs(entries: Sequence[Entry], stored: KernelRuns, seeds: range) -> list[bool]:

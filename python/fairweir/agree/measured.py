@@ -59,6 +59,8 @@ class Measured(BaseModel):
     ----------
     flows : list of MeasuredFlow, in the scenario's order
     release_p99_us : float, us; 99th percentile of the lateness of the emulator's packets; None for a simulated run
+    hosts_us : float, us; mean time that both hosts of a flow together take in each round trip; None if it was not
+        measured
     not_judged : str; why the emulator was too late for the run to count, else empty
     """
 
@@ -66,6 +68,7 @@ class Measured(BaseModel):
 
     flows: list[MeasuredFlow] = Field(min_length=1)
     release_p99_us: FiniteFloat | None = Field(default=None, ge=-MAX_NUMBER, le=MAX_NUMBER)
+    hosts_us: FiniteFloat | None = Field(default=None, ge=0, le=MAX_NUMBER)
     not_judged: str = Field(default="", max_length=MAX_TEXT)
 
     @classmethod
@@ -84,6 +87,7 @@ class Measured(BaseModel):
                 for flow in summary.flows
             ],
             release_p99_us=None if emulator is None else emulator.release_error_us.p99,
+            hosts_us=None if emulator is None else emulator.host_us.round_trip_us,
             not_judged="" if emulator is None or emulator.judged else emulator.reason,
         )
 

@@ -169,6 +169,46 @@ class Lateness:
 
 
 @dataclass(frozen=True)
+class Answers:
+    """Times that a real host takes to answer a packet, us; answers after more than 2 ms do not count.
+
+    Attributes
+    ----------
+    samples : int
+    mean, p50, p99 : float, us; 0 without samples
+    """
+
+    samples: int
+    mean: float
+    p50: float
+    p99: float
+
+
+@dataclass(frozen=True)
+class HostAnswers:
+    """Times of the answers of all flows' hosts.
+
+    Attributes
+    ----------
+    receiver : Answers; from the intended release of a data packet to its ACK
+    sender : Answers; from the intended release of an ACK to the next data packet
+    """
+
+    receiver: Answers
+    sender: Answers
+
+    @property
+    def round_trip_us(self) -> float | None:
+        """Mean time that both hosts of a flow together take in each round trip, us; None if they were not measured.
+
+        A flow that paces answers an ACK with its pace, so that the sender's time counts as at most the receiver's.
+        """
+        if not self.receiver.samples or not self.sender.samples:
+            return None
+        return self.receiver.mean + min(self.receiver.mean, self.sender.mean)
+
+
+@dataclass(frozen=True)
 class Emulator:
     """Accuracy of the kernel world's emulator.
 
@@ -179,6 +219,7 @@ class Emulator:
     mode : "mtu" or "tso"
     budget_us : float, us; maximum 99th percentile of `release_error_us`
     release_error_us : Lateness; actual minus intended time at which packets left the emulator
+    host_us : HostAnswers, us
     """
 
     judged: bool
@@ -186,6 +227,7 @@ class Emulator:
     mode: str
     budget_us: float
     release_error_us: Lateness
+    host_us: HostAnswers
 
 
 @dataclass(frozen=True)
@@ -269,7 +311,8 @@ class Summary:
         if found is None:
             return None
         error = Lateness(**found["release_error_us"])
-        return Emulator(found["judged"], found["reason"], found["mode"], found["budget_us"], error)
+        hosts = HostAnswers(**{name: Answers(**answers) for name, answers in found["host_us"].items()})
+        return Emulator(found["judged"], found["reason"], found["mode"], found["budget_us"], error, hosts)
 
     @cached_property
     def over_time(self) -> OverTime:

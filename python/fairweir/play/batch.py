@@ -179,12 +179,12 @@ def play_all(
         kernel.find_helper()
         kernel.need_root("the kernel world")
     outcomes: dict[str, TaskResult] = {}
-    total = sum(map(_work_s, unique))
+    total = sum(map(work_s, unique))
     done = 0.0
 
     def settle(task: Task, outcome: TaskResult, *, is_new: bool = True) -> None:
         nonlocal done
-        done += _work_s(task)
+        done += work_s(task)
         outcomes[task.key] = outcome
         if is_new and outcome.summary is not None and not outcome.not_judged:
             archive.put(task, outcome.summary)
@@ -224,7 +224,7 @@ def _on_kernel(task: Task) -> TaskResult:
     return outcome
 
 
-def _work_s(task: Task) -> float:
+def work_s(task: Task) -> float:
     """Return the cost of a task, s, for progress: the duration of a kernel run, 1 for a simulation."""
     return Duration.parse(task.scenario.duration).s if task.world == "kernel" else 1.0
 
