@@ -151,6 +151,14 @@ def test_run_prints_tables(call: Call) -> None:
         assert word in shown.out
 
 
+def test_a_run_without_files_does_not_wait_for_large_modules(tmp_path: Path) -> None:
+    (tmp_path / "two.toml").write_text(SCENARIO)
+    code = "import sys\nfrom fairweir.cli.main import main\nassert main(['run', 'two.toml']) == 0\n"
+    code += "print(sorted({'numpy', 'matplotlib', 'arro3', 'concurrent.futures'} & set(sys.modules)))"
+    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[-1] == "[]"
+
+
 def test_run_json_is_one_document_and_nothing_else(call: Call) -> None:
     shown = call("run", "two.toml", "--json", "--seed", "9", "--set", "flow.0.rtprop=20ms")
     assert (shown.code, shown.err) == (0, "")

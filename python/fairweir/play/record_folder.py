@@ -6,14 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from fairweir.documents.toml import MAX_FILE_BYTES
 from fairweir.errors import ConfigError
 from fairweir.judging.summary import Summary
 from fairweir.play.columns import ACK_COLUMNS, FLOW_COLUMNS, LINK_COLUMNS, PACKET_COLUMNS, Column, Columns
 from fairweir.play.run import Run
-from fairweir.play.table import Table
 from fairweir.scenario.model import Scenario
 
 _SUMMARY = "summary.json"
@@ -74,6 +71,10 @@ def _columns(path: Path, columns: tuple[Column, ...]) -> Columns | None:
     """Return the raw numbers of a table; None if there is no file."""
     if not path.is_file():
         return None
+    import numpy as np
+
+    from fairweir.play.table import Table
+
     found = Table.read(path)
     raw: Columns = {}
     for column in columns:
@@ -91,6 +92,8 @@ def _check_sizes(folder: Path, summary: Summary, series: tuple[Columns, Columns]
     """Raise an error unless each interval has one row per flow and per link of the summary."""
     if series is None:
         return
+    import numpy as np
+
     counts = []
     for raw, number, index in zip(series, (len(summary.flows), len(summary.links)), ("flow", "link"), strict=True):
         rows = np.frombuffer(raw[index], dtype=np.uint32)
