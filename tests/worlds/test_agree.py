@@ -394,6 +394,29 @@ def test_simulated_hosts_take_the_time_that_the_kernels_run_measured(kernel: lis
         assert 0.5 < measured - unmeasured < 2.5
 
 
+def test_the_kernel_agrees_with_itself_about_as_well_as_with_the_simulator(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = ROOT / "scenarios" / "agree" / "kernel-runs"
+    words = ["agree", "--cells", "134", "--kernel-runs", str(runs / "design-1.jsonl"), "--out", str(tmp_path / "out")]
+    both = [*words, "--other-kernel-runs", str(runs / "design-1-again.jsonl")]
+    assert main([*both, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    judged = found["counts"]["agrees"] + found["counts"]["differs"]
+    assert judged > 100
+    # Runs of two days: in 3 of 10 cells a value differs by more than the tolerance.
+    assert 0.6 < found["within_tolerance"] / judged < 0.8
+    assert 0.9 < found["share"] < 1.0
+    assert not (tmp_path / "out").exists()
+    assert main(both) == 0
+    assert "in the first file" in capsys.readouterr().out
+    assert main(["agree", "--cells", "134", "--other-kernel-runs", str(runs / "design-1.jsonl")]) == 2
+    assert "two files of kernel runs are compared" in capsys.readouterr().err
+    other = ["--other-kernel-runs", str(runs / "design-2.jsonl")]
+    assert main([*words, *other]) == 2
+    assert "no run of the cells to compare" in capsys.readouterr().err
+
+
 def test_finished_runs_are_not_repeated_but_late_and_failed_ones_are(kernel: list[str], tmp_path: Path) -> None:
     first = matrix(tmp_path, "same", "late", "fails")
     kernel.clear()

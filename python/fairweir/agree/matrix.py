@@ -106,7 +106,9 @@ class Agreement(BaseModel):
     def document(self) -> dict[str, Any]:
         """Return the document that ``fairweir agree --json`` prints."""
         counts = {standing.value.replace(" ", "_"): self.count(standing) for standing in Standing}
-        return {**self.model_dump(mode="json"), "share": self.share, "holds": self.holds, "counts": counts}
+        equal = sum(all(one.by == "tolerance" for one in cell.comparisons) for cell in self.judged)
+        judged = {"share": self.share, "holds": self.holds, "within_tolerance": equal, "counts": counts}
+        return {**self.model_dump(mode="json"), **judged}
 
 
 def load_scenarios(directory: Path) -> list[Scenario]:
@@ -269,6 +271,47 @@ def agree(
         design=plan.design,
         bound=plan.bound,
         runs=runs,
+    )
+
+
+def agree_kernels(plan: Plan, first: KernelRuns, second: KernelRuns) -> Agreement:
+    """Compare the kernel with itself: runs of the same cells in two files, such as from two days or machines.
+
+    The share of cells that agree is what a perfect simulator could reach. Cells without runs in both files are not run.
+    The prediction intervals are those of the first file's runs, and so few runs allow no permutation test.
+
+    Raises
+    ------
+    ConfigError : neither file has runs of the cells, or a run does not fit its scenario
+    """
+    seeds = range(1, 1 + plan.kernel_runs)
+    cells = []
+    for runs in (first, second):
+        _has_runs(plan.entries, runs, seeds)
+    for entry in plan.entries:
+        name, one, other = entry.scenario.name, first.find(entry.scenario, seeds), second.find(entry.scenario, seeds)
+        late = [run.not_judged for run in one if run.not_judged]
+        if not (one and other):
+            cell = Cell(cca=entry.cca, scenario=name, standing=Standing.NOT_PLAYED, why="not in both files")
+        elif late:
+            cell = Cell(cca=entry.cca, scenario=name, standing=Standing.NOT_JUDGED, why=late[0])
+        else:
+            tables = [flow.count for flow in entry.scenario.flow]
+            cell = compare(
+                entry.cca, name, one, other, names=("in the first file", "in the second file"), tables=tables
+            )
+        cell.setting = entry.scenario.description if plan.design is not None else ""
+        cells.append(cell)
+    return Agreement(
+        kernel=" and ".join(dict.fromkeys(", ".join(runs.kernels) for runs in (first, second))),
+        ccas=list(dict.fromkeys(entry.cca for entry in plan.entries)),
+        scenarios=list(dict.fromkeys(entry.scenario.name for entry in plan.entries)),
+        seeds=[],
+        kernel_runs=plan.kernel_runs,
+        host_stall="",
+        cells=cells,
+        design=plan.design,
+        bound=plan.bound,
     )
 
 

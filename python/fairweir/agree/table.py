@@ -47,7 +47,8 @@ def show(agreement: Agreement, console: Console) -> None:
         console.print(
             "✓ within 10 % (RTT: or 1 ms); ~ differs within chance; % largest difference beyond chance", style="dim"
         )
-    console.print(f"simulated hosts stall for {agreement.host_stall} once per second", style="dim")
+    if agreement.host_stall:
+        console.print(f"simulated hosts stall for {agreement.host_stall} once per second", style="dim")
     for standing in (Standing.DIFFERS, Standing.NOT_JUDGED, Standing.NOT_PLAYED):
         cells = [cell for cell in agreement.worst_first if cell.standing is standing]
         if cells:

@@ -18,6 +18,7 @@ from fairweir.agree.matrix import (
     QUICK_STRIDE,
     SEEDS,
     Agreement,
+    agree_kernels,
     by_design,
     cross,
     load_scenarios,
@@ -33,7 +34,7 @@ from fairweir.cli.progress import meter, on_played
 from fairweir.documents import shipped
 from fairweir.documents.atomic_write import write_text
 from fairweir.documents.results import results_folder
-from fairweir.errors import KernelError, ProgramError
+from fairweir.errors import ConfigError, KernelError, ProgramError
 from fairweir.play.batch import Archive
 
 if TYPE_CHECKING:
@@ -81,6 +82,14 @@ def agree(
             help="Compare with stored kernel runs, kernel-runs.jsonl of an earlier comparison; needs no root.",
         ),
     ] = None,
+    other_kernel_runs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Compare the runs of --kernel-runs with these kernel runs, not with the simulator: how far the kernel "
+            "agrees with itself.",
+        ),
+    ] = None,
     stall: Annotated[
         str, typer.Option(metavar="TIME", help="Simulated hosts stall for TIME once per second; 0ms disables stalls.")
     ] = hosts.STALL,
@@ -119,6 +128,13 @@ def agree(
         plan = cross(chosen, names, seeds=seeds, kernel_runs=runs or 1)
     else:
         plan = by_design(cells, design_seed, kernel_runs=runs or DESIGN_RUNS)
+    if other_kernel_runs is not None:
+        if stored is None:
+            raise ConfigError("two files of kernel runs are compared", key="--kernel-runs", hint="name the first one")
+        found = agree_kernels(plan, stored, KernelRuns.load(other_kernel_runs))
+        _print(found, out=None, as_json=as_json)
+        _end(found, "no cell has judged runs in both files")
+        return
     with meter("agree", kept_in=out) as report:
         agreement = play(
             plan,
@@ -130,16 +146,26 @@ def agree(
             on_done=on_played(report, name=_run_name),
         )
     keep(agreement, out)
+    _print(agreement, out=out, as_json=as_json)
+    again = "rerun when the machine is less loaded; see `fairweir doctor`"
+    _end(agreement, again if stored is None else "the reasons are above")
+
+
+def _print(agreement: Agreement, *, out: Path | None, as_json: bool) -> None:
     if as_json:
         output.print_json(agreement.document())
-    else:
-        from fairweir.agree.table import show
+        return
+    from fairweir.agree.table import show
 
-        show(agreement, output.stdout)
+    show(agreement, output.stdout)
+    if out is not None:
         output.stdout.print(f"{out}/agreement.html, agreement.md, agreement.json", soft_wrap=True)
+
+
+def _end(agreement: Agreement, hint: str) -> None:
+    """Raise an error if no cell was judged, and end with status 1 if too few agree."""
     if agreement.share is None:
-        again = "rerun when the machine is less loaded; see `fairweir doctor`"
-        raise KernelError("no cell could be judged", hint=again if stored is None else "the reasons are above")
+        raise KernelError("no cell could be judged", hint=hint)
     if not agreement.holds:
         raise typer.Exit(DIFFERS)
 
