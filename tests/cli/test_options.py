@@ -23,6 +23,7 @@ from fairweir.formal.lemmas.suites import SUITES, Suite
 from fairweir.scenario.model import Scenario
 from fairweir.units import Duration
 
+KERNEL_RUNS = Path(__file__).parents[2] / "scenarios/agree/kernel-runs/design-2.jsonl"
 SCENARIO = """
 duration = "1s"
 link.bottleneck = { rate = "12Mbps", buffer = "1bdp" }
@@ -274,7 +275,7 @@ EFFECTS: dict[str, dict[str, Effect]] = {
         "--runs": Effect("agree --ccas reno --scenarios {tmp} --quick --runs {}", "3", "6",
                          "fairweir.agree.matrix.play_all",
                          lambda c: float(sum(task.world == "kernel" for task in runs_of(c)))),
-        "--stall": Effect("agree --ccas reno --scenarios {tmp} --stall {}", "10ms", "20ms",
+        "--stall": Effect(f"agree --cells 67 --design-seed 2 --kernel-runs {KERNEL_RUNS} --stall {{}}", "10ms", "20ms",
                           "fairweir.agree.matrix.play_all",
                           lambda c: float(stalling(c)[2]["delay"] - stalling(c)[1]["delay"])),
     },
@@ -357,7 +358,8 @@ EFFECTS: dict[str, dict[str, Effect]] = {
 
 #: Options that are not quantities: actions, subjects, destinations, output formats.
 OTHERS = {
-    "agree": "--worlds --ccas --scenarios --quick --design-seed --kernel-runs --out --workers --cluster --json",
+    "agree": "--worlds --ccas --scenarios --quick --design-seed --kernel-runs --other-kernel-runs"
+             " --out --workers --cluster --json",
     "audit": "CCAS --all --page --on --quick --deep --only --out --against --baseline --save-baseline --save-known"
              " --workers --cluster --json",
     "compare": "SIDES --on --page --json",
@@ -473,6 +475,7 @@ KINDS = {
     ("starve", "with --cluster"): "vegas --cluster tcp://localhost:1",
     ("guard train", "with --on kernel"): "--model combined --out x --on kernel --rounds 0",
     ("agree", "with --worlds sim,quic"): "--worlds sim,quic",
+    ("agree", "with --other-kernel-runs"): "--kernel-runs x --other-kernel-runs y",
     ("agree", "with --cells"): "--cells 2",
     ("agree", "without --cells"): "",
     ("compare", "of audits"): "one.json two.json",

@@ -395,10 +395,11 @@ def test_simulated_hosts_take_the_time_that_the_kernels_run_measured(kernel: lis
 
 
 def test_the_kernel_agrees_with_itself_about_as_well_as_with_the_simulator(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = ROOT / "scenarios" / "agree" / "kernel-runs"
-    words = ["agree", "--cells", "134", "--kernel-runs", str(runs / "design-1.jsonl"), "--out", str(tmp_path / "out")]
+    words = ["agree", "--cells", "134", "--kernel-runs", str(runs / "design-1.jsonl")]
+    monkeypatch.chdir(tmp_path)
     both = [*words, "--other-kernel-runs", str(runs / "design-1-again.jsonl")]
     assert main([*both, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -407,7 +408,7 @@ def test_the_kernel_agrees_with_itself_about_as_well_as_with_the_simulator(
     # Runs of two days: in 3 of 10 cells a value differs by more than the tolerance.
     assert 0.6 < found["within_tolerance"] / judged < 0.8
     assert 0.9 < found["share"] < 1.0
-    assert not (tmp_path / "out").exists()
+    assert list(tmp_path.iterdir()) == []
     assert main(both) == 0
     assert "in the first file" in capsys.readouterr().out
     assert main(["agree", "--cells", "134", "--other-kernel-runs", str(runs / "design-1.jsonl")]) == 2

@@ -221,12 +221,14 @@ def agree(
     ]
     store = archive or Archive(None)
     simulations = float(sum(needed) * len(plan.seeds))
-    # First the kernel: its runs measure the times that the simulated hosts take.
-    outcomes = play_all(
-        _flat(kernels),
-        store,
-        on_done=on_done and (lambda task, one, done, total: on_done(task, one, done, total + simulations)),
-    )
+    outcomes: dict[str, TaskResult] = {}
+    if stored is None:
+        # First the kernel: its runs measure the times that the simulated hosts take.
+        outcomes = play_all(
+            _flat(kernels),
+            store,
+            on_done=on_done and (lambda task, one, done, total: on_done(task, one, done, total + simulations)),
+        )
     runs = stored or _measured(plan.entries, kernels, outcomes)
     found = [runs.find(entry.scenario, kernel_seeds) for entry in plan.entries]
     sims = [

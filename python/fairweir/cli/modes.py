@@ -120,7 +120,15 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "agree": (
         _ON_CLUSTER,
         _where(
-            "worlds", ("sim,quic",), "with --worlds sim,quic", "runs", "kernel_runs", "stall", "cells", "design_seed"
+            "worlds",
+            ("sim,quic",),
+            "with --worlds sim,quic",
+            *("runs", "kernel_runs", "other_kernel_runs", "stall", "cells", "design_seed"),
+        ),
+        Rule(
+            "with --other-kernel-runs",
+            lambda p: p["other_kernel_runs"] is not None,
+            refuses=frozenset({"stall", "out", "workers", "cluster"}),
         ),
         Rule("with --cells", lambda p: p["cells"] is not None, refuses=frozenset({"ccas", "scenarios", "quick"})),
         _without("cells", "--cells", "design_seed"),
