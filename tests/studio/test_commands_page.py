@@ -24,7 +24,7 @@ from tests.studio.serving import SCENARIO, TIMEOUT_MS, Served, descendants, is_a
 #: Maximum time between a click on Stop and the page's answer, s; the bar is 0.1 s without the browser's own time.
 STOP_S = 0.5
 
-#: An audit that lasts for minutes and whose first run is finished in a second: the longest run is the first.
+#: An audit that lasts for minutes, but whose first run ends in a second; a whole audit begins with its longest runs.
 MANY_SHORT_RUNS = {"only": "random-loss", "seeds": "1000"}
 
 

@@ -178,6 +178,9 @@ def test_a_design_is_compared_cell_by_cell(
     assert "1 of 1 cells agree (100%, at least 90%), 0 of them by chance alone; 1 not run" in capsys.readouterr().out
 
 
+FLOW = {"id": "reno-1", "throughput_mbps": 1.0, "mean_rtt_ms": 9.0, "lost_pkts": 0, "delivered_pkts": 9}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -186,6 +189,7 @@ def test_a_design_is_compared_cell_by_cell(
         ({"more": 1}, "line 2 is not a kernel run: Extra inputs"),
         ({"kernel": "k" * 2000}, "line 2 is not a kernel run: String should have at most 1000"),
         ({"run": {"flows": [], "release_p99_us": -1e300}}, "line 2 is not a kernel run"),
+        ({"run": {"flows": [FLOW], "hosts_us": 1e12}}, "line 2 is not a kernel run: Input should be less than or"),
         ({}, "line 2 has the same scenario and seed as line 1: `1`"),
     ],
 )

@@ -31,15 +31,8 @@ impl Lateness {
         Lateness { release: Histogram::new(), wake: Histogram::new(), strays: 0 }
     }
 
-    /// Compares the lateness with the budget and returns the verdict.
-    pub(crate) fn judge(
-        &self,
-        budget: Dur,
-        mode: &'static str,
-        cpu_fraction: f64,
-        not_granted: &str,
-        host_us: HostAnswers,
-    ) -> Accuracy {
+    /// Compares the lateness with the budget and returns the verdict, without the times of the hosts.
+    pub(crate) fn judge(&self, budget: Dur, mode: &'static str, cpu_fraction: f64, not_granted: &str) -> Accuracy {
         let release_error_us = percentiles(&self.release);
         let budget_us = budget.as_nanos() as f64 / 1e3;
         let packets = self.release.total().1;
@@ -63,7 +56,7 @@ impl Lateness {
             mode,
             cpu_fraction,
             strays: self.strays,
-            host_us,
+            host_us: HostAnswers::default(),
         }
     }
 }
@@ -99,24 +92,18 @@ mod tests {
     fn a_run_over_its_budget_is_not_judged() {
         let mut us = vec![10; 985];
         us.extend([5_000; 15]);
-        let accuracy = late_by(&us).judge(Dur::from_micros(200), "mtu", 0.5, "", HostAnswers::default());
+        let accuracy = late_by(&us).judge(Dur::from_micros(200), "mtu", 0.5, "");
         assert!(!accuracy.judged);
         assert!(accuracy.reason.contains("budget 200 µs"), "{}", accuracy.reason);
         assert_eq!((accuracy.packets, accuracy.release_error_us.max), (1000, 5000.0));
         us.truncate(990);
-        let accuracy = late_by(&us).judge(
-            Dur::from_micros(200),
-            "mtu",
-            0.5,
-            "run it with SCHED_FIFO (EPERM)",
-            HostAnswers::default(),
-        );
+        let accuracy = late_by(&us).judge(Dur::from_micros(200), "mtu", 0.5, "run it with SCHED_FIFO (EPERM)");
         assert!(accuracy.judged && accuracy.reason.is_empty());
     }
 
     #[test]
     fn a_run_with_undefined_windows_is_not_judged() {
-        let mut accuracy = late_by(&[10]).judge(Dur::from_millis(1), "mtu", 0.0, "", HostAnswers::default());
+        let mut accuracy = late_by(&[10]).judge(Dur::from_millis(1), "mtu", 0.0, "");
         accuracy.also_requires("");
         assert!(accuracy.judged);
         accuracy.also_requires("one");
@@ -126,9 +113,6 @@ mod tests {
 
     #[test]
     fn a_run_without_packets_is_not_judged() {
-        assert_eq!(
-            late_by(&[]).judge(Dur::from_millis(1), "mtu", 0.0, "", HostAnswers::default()).reason,
-            "no packet passed"
-        );
+        assert_eq!(late_by(&[]).judge(Dur::from_millis(1), "mtu", 0.0, "").reason, "no packet passed");
     }
 }

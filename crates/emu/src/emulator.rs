@@ -15,7 +15,7 @@ use crate::realtime::{EmulatorCpu, Placement};
 use crate::tun::Tun;
 use crate::wakeup::{Rhythm, Stop, Woken, sleep};
 use crate::wire::{View, mark_ce};
-use crate::{Clock, EmuError, EmulatorRecord, Network};
+use crate::{Accuracy, Clock, EmuError, EmulatorRecord, Network};
 use fairweir_path::Direction;
 use fairweir_scenario::Config;
 use fairweir_scenario::recorder::Recorder;
@@ -175,7 +175,10 @@ impl Worker {
         let recorded = self.recorder.finish(end, &self.relay);
         self.capture.map(Capture::finish).transpose()?;
         Ok(EmulatorRecord {
-            accuracy: self.lateness.judge(self.budget, self.mode, cpu_fraction, &not_granted, self.hosts.answers()),
+            accuracy: Accuracy {
+                host_us: self.hosts.answers(),
+                ..self.lateness.judge(self.budget, self.mode, cpu_fraction, &not_granted)
+            },
             flows: recorded.flows,
             links: recorded.links,
             delivered_pkts: recorded.delivered_pkts,

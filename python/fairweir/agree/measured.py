@@ -28,6 +28,8 @@ from fairweir.scenario.resolve import flow_ids
 MAX_BYTES = 64 * 1024 * 1024
 #: Largest number that a file may have, so that sums of squares are finite and numbers of packets exact.
 MAX_NUMBER: Final = 1 << 53
+#: Largest time that both hosts take in a round trip, us: the emulator counts answers within 2 ms.
+MAX_HOSTS_US: Final = 4_000
 #: Characters of the longest text that a scenario does not set, and of the part of other texts that an error shows.
 MAX_TEXT: Final = 1_000
 
@@ -68,7 +70,7 @@ class Measured(BaseModel):
 
     flows: list[MeasuredFlow] = Field(min_length=1)
     release_p99_us: FiniteFloat | None = Field(default=None, ge=-MAX_NUMBER, le=MAX_NUMBER)
-    hosts_us: FiniteFloat | None = Field(default=None, ge=0, le=MAX_NUMBER)
+    hosts_us: FiniteFloat | None = Field(default=None, ge=0, le=MAX_HOSTS_US)
     not_judged: str = Field(default="", max_length=MAX_TEXT)
 
     @classmethod
