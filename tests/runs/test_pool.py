@@ -118,3 +118,45 @@ def test_ctrl_c_keeps_what_has_finished(tmp_path: Path) -> None:
 def test_an_interrupt_is_a_keyboard_interrupt() -> None:
     with pytest.raises(KeyboardInterrupt):
         raise InterruptedJobs([])
+
+
+STARTS_LATE = """
+    import os, signal, time
+
+    def start(folder):
+        # Of two workers, one starts late, and the other ends after it.
+        try:
+            os.mkdir(f"{folder}/first")
+        except FileExistsError:
+            time.sleep(1.0)
+        return folder
+
+    class Late:
+        def __init__(self, folder):
+            self.folder = folder
+
+        def __reduce__(self):
+            return start, (self.folder,)
+
+    def become(folder):
+        signal.signal(signal.SIGTERM, lambda *_: (time.sleep(2.0), os._exit(0)))
+"""
+CLOSES_EARLY = """
+    import math, os, pebble
+    from fairweir.play.pool import fork_server
+    from late import Late, become
+
+    here = os.path.dirname(__file__)
+    pool = pebble.ProcessPool(max_workers=2, context=fork_server(), initializer=become, initargs=(Late(here),))
+    pool.schedule(math.sqrt, args=(1.0,)).result()
+    pool.close()
+    pool.join()
+"""
+
+
+def test_a_worker_that_starts_while_its_pool_ends_prints_nothing(tmp_path: Path) -> None:
+    (tmp_path / "late.py").write_text(textwrap.dedent(STARTS_LATE))
+    (tmp_path / "script.py").write_text(textwrap.dedent(CLOSES_EARLY))
+    command = [sys.executable, str(tmp_path / "script.py")]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -14,7 +14,7 @@ from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as JobTimeoutError
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import context, forkserver, resource_tracker
+from multiprocessing import context, forkserver, resource_tracker, synchronize
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from types import ModuleType
@@ -249,13 +249,20 @@ class _Worker(context.ForkServerProcess):
 class _ForkServer(context.ForkServerContext):
     """Context of workers that a server forks. It has loaded this package, so that a fork takes milliseconds.
 
-    The server has none of the parent's threads.
+    The server has none of the parent's threads. A pool's locks exist as long as its context: the pool drops them before
+    it ends its workers, and a worker that was then still starting would print that it cannot find them.
     """
 
     def __init__(self, kind: type[context.ForkServerProcess]) -> None:
         super().__init__()
         self._kind = kind
         self._started: list[context.ForkServerProcess] = []
+        self._locks: list[synchronize.RLock] = []
+
+    def RLock(self) -> synchronize.RLock:  # noqa: N802
+        lock = super().RLock()
+        self._locks.append(lock)
+        return lock
 
     def Process(self, *args: Any, **options: Any) -> context.ForkServerProcess:  # type: ignore[override]  # noqa: N802
         worker = self._kind(*args, **options)
@@ -263,7 +270,7 @@ class _ForkServer(context.ForkServerContext):
         return worker
 
     def kill_workers(self) -> None:
-        """End the workers before their locks are removed: one that is starting would print an error about them."""
+        """End the workers at once, also those in the middle of a run, which would finish it first."""
         for worker in self._started:
             # A worker that has not started yet has no process, which `kill` reports as an AttributeError.
             with suppress(ValueError, AssertionError, AttributeError):
