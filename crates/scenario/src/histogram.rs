@@ -9,7 +9,10 @@ const SUB_BUCKETS_LOG2: u32 = 6;
 /// Counts durations in buckets whose width grows with the value; sum, minimum and maximum are exact.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
+    /// Counts of whole octaves, from the lowest to the highest that has a value.
     counts: Vec<u64>,
+    /// The bucket of the first count.
+    base: usize,
     samples: u64,
     sum_ns: u128,
     min_ns: u64,
@@ -26,11 +29,11 @@ impl Histogram {
     #[inline]
     pub fn record(&mut self, value: Dur) {
         let ns = value.as_nanos();
-        let bucket = bucket_of(ns);
-        if bucket >= self.counts.len() {
-            self.grow(bucket);
+        let mut at = bucket_of(ns).wrapping_sub(self.base);
+        if at >= self.counts.len() {
+            at = self.grow(bucket_of(ns));
         }
-        self.counts[bucket] += 1;
+        self.counts[at] += 1;
         self.samples += 1;
         self.sum_ns += u128::from(ns);
         // New extremes are rare: a branch that is never taken costs less than two stores.
@@ -42,10 +45,18 @@ impl Histogram {
         }
     }
 
+    /// Extends the counts to the octave of `bucket`; returns the index of its count.
     #[cold]
-    fn grow(&mut self, bucket: usize) {
-        let octave = 1 << SUB_BUCKETS_LOG2;
-        self.counts.resize((bucket / octave + 1) * octave, 0);
+    fn grow(&mut self, bucket: usize) -> usize {
+        const OCTAVE: usize = 1 << SUB_BUCKETS_LOG2;
+        let octave = bucket / OCTAVE * OCTAVE;
+        let (old, len) = (self.base, self.counts.len());
+        let (base, end) =
+            if len == 0 { (octave, octave + OCTAVE) } else { (old.min(octave), (old + len).max(octave + OCTAVE)) };
+        let mut counts = vec![0; end - base];
+        counts[old.max(base) - base..][..len].copy_from_slice(&self.counts);
+        (self.counts, self.base) = (counts, base);
+        bucket - base
     }
 
     /// Returns the sum of the values, ns, and their number.
@@ -80,7 +91,7 @@ impl Histogram {
         // This is at most `samples`.
         let rank = (u128::from(self.samples) * u128::from(per_mille)).div_ceil(1000).max(1) as u64;
         let mut seen = 0;
-        for (bucket, count) in self.counts.iter().enumerate() {
+        for (bucket, count) in (self.base..).zip(&self.counts) {
             seen += count;
             if seen >= rank {
                 let (low, high) = (lower_bound(bucket), lower_bound(bucket + 1) - 1);
@@ -140,7 +151,7 @@ mod tests {
         let mut histogram = Histogram::new();
         histogram.record(Dur::from_nanos(5));
         // More samples of 5 ns than a test could add one by one.
-        (histogram.counts[5], histogram.samples, histogram.sum_ns) = (1 << 32, 1 << 32, 5 << 32);
+        (histogram.counts[5 - histogram.base], histogram.samples, histogram.sum_ns) = (1 << 32, 1 << 32, 5 << 32);
         histogram.record(Dur::from_nanos(5));
         histogram.record(Dur::MAX);
         assert_eq!(histogram.total(), ((5 << 32) + 5 + u128::from(u64::MAX), (1 << 32) + 2));

@@ -10,7 +10,7 @@ use std::time::Instant;
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [name, cca, flows, seconds] = args.as_slice() else {
-        eprintln!("usage: throughput w1-min|w1-full|w2-min|w3 CCA FLOWS SIMULATED_SECONDS");
+        eprintln!("usage: throughput w1-min|w1-full|w2-min|w3|many CCA FLOWS SIMULATED_SECONDS");
         std::process::exit(2);
     };
     let flows = flows.parse().expect("a number of flows");
@@ -20,6 +20,7 @@ fn main() {
         "w1-full" => workloads::w1_full(cca, flows, duration),
         "w2-min" => workloads::w2_min(cca, flows, duration),
         "w3" => workloads::w3(cca, duration),
+        "many" => workloads::many(cca, flows, duration),
         _ => panic!("no workload `{name}`"),
     };
     let started = Instant::now();

@@ -1,6 +1,10 @@
 //! A FIFO of plain records in one power-of-two allocation.
 
+/// Records of the first allocation.
+const FIRST_SLOTS: usize = 16;
+
 /// A FIFO of plain records that grows by doubling and never shrinks. The index of a push or pop is one masked addition.
+/// Many flows never use some of their rings, so an empty ring has no memory.
 #[derive(Debug)]
 pub(crate) struct Ring<T> {
     slots: Box<[T]>,
@@ -11,7 +15,7 @@ pub(crate) struct Ring<T> {
 impl<T: Copy + Default> Ring<T> {
     /// Creates an empty ring.
     pub(crate) fn new() -> Ring<T> {
-        Ring { slots: vec![T::default(); 16].into(), head: 0, tail: 0 }
+        Ring { slots: Box::default(), head: 0, tail: 0 }
     }
 
     /// Returns whether the ring is empty.
@@ -41,7 +45,7 @@ impl<T: Copy + Default> Ring<T> {
     /// Inserts `value` before all newer records that it `precedes`. If there are more than `most` such records, does
     /// nothing and returns `false`.
     pub(crate) fn insert_sorted(&mut self, value: T, precedes: impl Fn(&T) -> bool, most: usize) -> bool {
-        let mask = self.slots.len() - 1;
+        let mask = self.slots.len().wrapping_sub(1);
         let newer =
             (0..self.len()).take_while(|i| precedes(&self.slots[(self.tail - 1 - i) & mask])).take(most + 1).count();
         if newer > most {
@@ -94,9 +98,10 @@ impl<T: Copy + Default> Ring<T> {
     #[inline(never)]
     fn grow(&mut self) {
         let old = self.slots.len();
-        let mut larger = vec![T::default(); old * 2];
+        let new = (old * 2).max(FIRST_SLOTS);
+        let mut larger = vec![T::default(); new];
         for i in self.head..self.tail {
-            larger[i & (old * 2 - 1)] = self.slots[i & (old - 1)];
+            larger[i & (new - 1)] = self.slots[i & (old - 1)];
         }
         self.slots = larger.into();
     }

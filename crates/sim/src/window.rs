@@ -1,6 +1,9 @@
 //! Records of a flow's packets in flight, indexed by packet number.
 
-/// Records of the packets `una..nxt`, indexed by packet number.
+/// Records of the first allocation.
+const FIRST_SLOTS: usize = 16;
+
+/// Records of the packets `una..nxt`, indexed by packet number; without a packet it has no memory.
 #[derive(Debug)]
 pub(crate) struct Window<T> {
     slots: Box<[T]>,
@@ -8,7 +11,7 @@ pub(crate) struct Window<T> {
 
 impl<T: Copy + Default> Window<T> {
     pub(crate) fn new() -> Window<T> {
-        Window { slots: vec![T::default(); 16].into() }
+        Window { slots: Box::default() }
     }
 
     #[inline]
@@ -33,9 +36,10 @@ impl<T: Copy + Default> Window<T> {
     #[cold]
     fn grow(&mut self, una: u64, nxt: u64) {
         let old = self.slots.len();
-        let mut larger = vec![T::default(); old * 2];
+        let new = (old * 2).max(FIRST_SLOTS);
+        let mut larger = vec![T::default(); new];
         for seq in una..nxt {
-            larger[seq as usize & (old * 2 - 1)] = self.slots[seq as usize & (old - 1)];
+            larger[seq as usize & (new - 1)] = self.slots[seq as usize & (old - 1)];
         }
         self.slots = larger.into();
     }

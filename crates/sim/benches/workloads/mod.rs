@@ -141,3 +141,15 @@ pub fn w3(cca: &str, duration: Dur) -> Config {
     }
     config
 }
+
+/// Many flows of 0.5 Mbps each on one link, 100 ms, 1 BDP, all started within a second.
+pub fn many(cca: &str, flows: usize, duration: Dur) -> Config {
+    let (packet, rate) = (Bytes(1500), Rate::from_mbps(flows as u64).mul_ratio(1, 2));
+    let rtt = Dur::from_millis(100);
+    let queue = droptail((rate * rtt).0 / packet.0, packet);
+    let mut config = min(&Shape { rate, rtt, packet, queue, duration, flows, spread_percent: 50, ecn: false }, cca);
+    for (index, flow) in config.flows.iter_mut().enumerate() {
+        flow.start = Time::ZERO + Dur::from_secs(1).mul_ratio(index as u64, flows as u64);
+    }
+    config
+}

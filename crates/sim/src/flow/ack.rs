@@ -154,11 +154,7 @@ impl Flow {
         if self.interests.acked {
             self.report_deliveries(from, newest, now);
         }
-        if self.interests.rate_sample {
-            self.rate.sample(self.records.get(newest), &self.sender, now)
-        } else {
-            RateSample::default()
-        }
+        self.rate.sample(newest, self.records.get(newest), &self.sender, now)
     }
 
     /// Reports the packets `from..=newest`, which arrived in order.
@@ -255,9 +251,7 @@ impl Flow {
             {
                 self.recovery.rack.note_last(now.since(sent));
             }
-            if self.interests.rate_sample {
-                delivery.rate = self.rate.sample(self.records.get(seq), &self.sender, now);
-            }
+            delivery.rate = self.rate.sample(seq, self.records.get(seq), &self.sender, now);
         }
         if delivery.cum_acked > 0 {
             self.timers.on_progress(&self.sender, now);

@@ -56,15 +56,11 @@ use undo::Undo;
 /// A controller that sets a larger cwnd ends the run. The kernel counts packets in 32 bits, all of which an
 /// application-limited FRCC uses, and a packet has at most 2^16 bytes.
 const ABSURD_CWND: u64 = 1 << 48;
-/// State that the sender stores for a packet in flight.
+/// State that the sender stores for a packet in flight. [`RateSampler`] has more, for controllers that want rate samples.
 #[derive(Clone, Copy, Debug, Default)]
 struct Record {
     /// Time of the last transmission.
     sent: Time,
-    /// `first_tx_mstamp`: start of the sample's send phase.
-    first_sent: Time,
-    /// `delivered_mstamp` when the packet was sent.
-    delivered_at: Time,
     /// `delivered` when the packet was sent, modulo 2^32; unambiguous because fewer than 2^32 packets are outstanding
     /// ([`send_window::MAX_OUTSTANDING`]).
     delivered: u32,
@@ -171,7 +167,7 @@ impl Flow {
             mss: config.packet.0,
             window: SendWindow::new(spec.rwnd, first_packet),
             pacer: Pacer::new(spec.gso),
-            rate: RateSampler::default(),
+            rate: RateSampler::new(interests.rate_sample),
             seen: SeenAcks::default(),
             recovery: Recovery::new(spec.receiver.sack, spec.ecn && !interests.own_ecn, first_packet),
             timers: Timers::new(spec, interests.recovery),

@@ -137,7 +137,7 @@ impl Flow {
             self.timers.wake_by(deadline);
         }
         self.records.reserve(self.sender.snd_una, seq);
-        *self.records.get_mut(seq) = self.rate.record(now, self.sender.delivered, 0);
+        *self.records.get_mut(seq) = self.rate.record(seq, &self.sender, now, 0);
         self.sender.snd_nxt = seq + 1;
         self.account_sent(seq, false, now);
         self.route.send(Departure { at: now, seq, is_retransmission: false }, net);
@@ -146,7 +146,7 @@ impl Flow {
     #[inline(never)]
     fn retransmit<W: Watch>(&mut self, seq: u64, now: Time, net: &mut Net<W>) {
         let flags = Record::LOST | Record::RETRANS | Record::EVER_RETRANS;
-        *self.records.get_mut(seq) = self.rate.record(now, self.sender.delivered, flags);
+        *self.records.get_mut(seq) = self.rate.record(seq, &self.sender, now, flags);
         self.sender.retrans_out += 1;
         self.undo.first_retransmission = self.undo.first_retransmission.min(now);
         self.recovery.rack.retransmitted.push((seq, now));
@@ -165,7 +165,7 @@ impl Flow {
         let record = *self.records.get(seq);
         let flags = record.flags & Record::LOST | Record::RETRANS | Record::EVER_RETRANS;
         self.sender.retrans_out += u64::from(!record.has(Record::RETRANS));
-        *self.records.get_mut(seq) = self.rate.record(now, self.sender.delivered, flags);
+        *self.records.get_mut(seq) = self.rate.record(seq, &self.sender, now, flags);
         self.recovery.rack.retransmitted.push((seq, now));
         self.stats.retransmits += 1;
         self.account_sent(seq, true, now);
