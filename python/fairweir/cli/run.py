@@ -10,11 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from fairweir.cli import output
+from fairweir.cli.flow_tables import abridged, delay, flow_table
 from fairweir.cli.options import AsJson, ScenarioFile, Seed, Settings, load
 from fairweir.cli.progress import meter
-from fairweir.documents.digits import plain
 from fairweir.errors import ConfigError
-from fairweir.judging.summary import Emulator, FlowSummary, Summary
+from fairweir.judging.summary import Emulator, Summary
 from fairweir.play.kernel import Options
 from fairweir.play.qlog import check_folder
 from fairweir.play.record_folder import is_record, load_record
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 CLAIM_FAILS = 1
 #: Default number of intervals of the time series: enough for a figure, few enough for a file.
 DEFAULT_INTERVALS = 600
+#: Number of rows that a default time series may have, flows times intervals: about 400 MB of memory.
+DEFAULT_ROWS = 6_000_000
 
 
 def run(
@@ -40,7 +42,10 @@ def run(
     settings: Settings = None,
     interval: Annotated[
         str | None,
-        typer.Option(help="Sampling interval of the time series, such as 100ms; default: duration / 600."),
+        typer.Option(
+            help="Sampling interval of the time series, such as 100ms; default: duration / 600, longer for more than "
+            "10,000 flows."
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -112,7 +117,7 @@ def run(
         check_folder(qlog)
     loaded = load(scenario, settings, seed)
     if interval is None and (out is not None or plot or qlog is not None):
-        interval = default_interval(Duration.parse(loaded.duration))
+        interval = default_interval(Duration.parse(loaded.duration), flows=sum(flow.count for flow in loaded.flow))
     with meter(loaded.name) as report:
         played = play(
             loaded,
@@ -165,28 +170,29 @@ def _show_stored(record: Run, qlog: Path | None, plots: list[Path], *, as_json: 
         show(record)
 
 
-def default_interval(duration: Duration) -> str:
-    """Return the interval of whole ms, as text, that divides a run into about :data:`DEFAULT_INTERVALS` parts."""
+def default_interval(duration: Duration, *, flows: int = 1) -> str:
+    """Return the interval, whole ms as text, that divides a run into :data:`DEFAULT_INTERVALS` parts.
+
+    With many flows the parts are fewer and longer, so that the series have about :data:`DEFAULT_ROWS` rows.
+    """
     ms = Duration.from_ms(1)
-    return str(max(int(duration / DEFAULT_INTERVALS / ms), 1) * ms)
+    intervals = max(min(DEFAULT_INTERVALS, DEFAULT_ROWS // flows), 1)
+    return str(max(int(duration / intervals / ms), 1) * ms)
 
 
 def show(record: Run) -> None:
     """Print a run's tables of flows and links, and its fairness."""
     summary = record.summary
-    flows = Table("flow", "cca", box=None, header_style="bold", title_justify="left")
-    for heading in ("Mbit/s", "RTT ms", "p95", "qdelay ms", "loss", "retx"):
-        flows.add_column(heading, justify="right")
-    for flow in summary.flows:
-        flows.add_row(flow.id, flow.cca, *_flow_cells(flow))
     links = Table("link", box=None, header_style="bold")
     for heading in ("utilization", "queue ms", "p95", "drops", "marks"):
         links.add_column(heading, justify="right")
     for link in summary.links:
         queue = link.queue_ms
-        cells = f"{link.utilization:.1%}", _ms(queue.mean), _ms(queue.p95)
+        cells = f"{link.utilization:.1%}", delay(queue.mean), delay(queue.p95)
         links.add_row(link.name, *cells, str(link.drops), str(link.marks))
-    output.stdout.print(flows)
+    output.stdout.print(flow_table(summary.flows))
+    if (note := abridged(summary.flows)) is not None:
+        output.stdout.print(note, soft_wrap=True)
     output.stdout.print()
     output.stdout.print(links)
     output.stdout.print()
@@ -221,23 +227,6 @@ def lateness(emulator: Emulator) -> str:
         f"real TCP, {emulator.mode} mode; release error of the emulator: p50 {error.p50:.0f} us, "
         f"p99 {error.p99:.0f} us (budget {emulator.budget_us:.0f} us: {verdict}), max {error.max:.0f} us"
     )
-
-
-def _flow_cells(flow: FlowSummary) -> tuple[str, ...]:
-    rtt, qdelay = flow.rtt_ms, flow.qdelay_ms
-    return (
-        f"{plain(flow.throughput_mbps, 3)}" if flow.throughput_mbps < 100 else f"{flow.throughput_mbps:.1f}",
-        _ms(rtt.mean),
-        _ms(rtt.p95),
-        _ms(qdelay.mean),
-        f"{flow.loss_rate:.3%}",
-        str(flow.retransmits),
-    )
-
-
-def _ms(value: float | None) -> str:
-    """Format a delay; a dash stands for a missing value."""
-    return "-" if value is None else f"{value:.2f}"
 
 
 def _closing(summary: Summary) -> str:
