@@ -16,6 +16,7 @@ import pytest
 TRICKS = {
     "Exits": "os._exit(7)",
     "Prints": "print('{} from the controller')",
+    "PrintsAndExits": "print('{} before the exit'); os._exit(7)",
     "Forks": "os.fork()",
     "Eats": "self.held = bytearray(1 << 60)",
     "Crashes": "__import__('ctypes').string_at(0)",
@@ -41,7 +42,9 @@ def scenario(tmp_path: Path) -> Path:
 
 def fairweir(*words: str | Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "fairweir", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    # Output to a pipe is buffered unless the environment says otherwise.
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
 
 
 @pytest.mark.parametrize("name", ["Prints", "Forks"])
@@ -50,6 +53,12 @@ def test_json_stays_json(scenario: Path, name: str) -> None:
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout)["flows"][0]["cca"].endswith(name)
     assert ended.stderr == ("{} from the controller\n" if name == "Prints" else "")
+
+
+def test_what_a_controller_printed_before_a_crash_is_shown(scenario: Path) -> None:
+    ended = fairweir("run", scenario, "--json", "--set", "flow.0.cca=tricks.py:PrintsAndExits")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "{} before the exit" in ended.stderr
 
 
 @pytest.mark.parametrize("name", ["loud.py:Loud", "loud:Loud"])

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from io import TextIOWrapper
 
 #: Environment variable with the number of the file descriptor to which a command writes its progress.
 PROGRESS_VARIABLE = "FAIRWEIR_PROGRESS_FD"
@@ -44,9 +45,14 @@ def die_with_parent() -> Callable[[], None]:
 
 
 def contain_output() -> None:
-    """Redirect the output of this process and of a user's code to stderr; stdout has only the command's result."""
+    """Redirect the output of this process and of a user's code to stderr; stdout has only the command's result.
+
+    Each line is written at once: the process may crash, or be killed when it has reported its result.
+    """
     sys.stdout.flush()
     os.dup2(2, 1)
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from fairweir import _core
 from fairweir.ccas import class_objects, lookup
 from fairweir.errors import ControllerError, FairweirError, describe_exception
-from fairweir.play.process import describe_exit, die_with_parent, user_code
+from fairweir.play.process import contain_output, describe_exit, die_with_parent, user_code
 from fairweir.play.simulate import NO_RECORDING, RawRun, Recording, is_users, simulate
 from fairweir.units import Duration
 
@@ -160,6 +160,7 @@ def _fault(config: dict[str, Any], reached_ns: int, what: str, hint: str | None)
 
 def serve(fd: int) -> None:
     """Run the child's part: read the input from the connection `fd`, report progress, and send the result."""
+    contain_output()
     parent = Connection(fd)
     config, base, recording, parcel = parent.recv()
     class_objects.receive(parcel)
