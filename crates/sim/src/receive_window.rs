@@ -47,12 +47,12 @@ const READ_BYTES: u64 = 8 << 10;
 /// The window and the timestamp of an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 struct Advertised {
-    cum: u64,
-    log: u32,
     /// Time at which the ACK left: its timestamp.
     at: Time,
-    /// Packets below this number are in the window.
-    edge: u64,
+    cum: u64,
+    log: u32,
+    /// Packets from `cum` on that are in the window: fewer than a buffer of `MAX_BUFFER` has.
+    packets: u32,
 }
 
 /// The timestamp that packets echo from a time on.
@@ -85,6 +85,8 @@ pub(crate) struct ReceiveWindow {
     last: (Time, u64),
     /// Right edge of the window, from `first_packet` on (`rcv_wup` + `rcv_wnd`).
     edge: u64,
+    /// `edge` in whole packets.
+    edge_packets: u64,
     /// The packet after the last that arrived out of order.
     top: u64,
     /// Data read in the RTT before this one, if they were more than ever (`rcvq_space.space`).
@@ -122,6 +124,7 @@ impl ReceiveWindow {
             unread: 0,
             last: (Time::ZERO, 0),
             edge: offered,
+            edge_packets: offered / mss,
             top: first_packet,
             space: ssthresh.min(INITIAL_SPACE_PACKETS * mss),
             measured_from: None,
@@ -154,7 +157,7 @@ impl ReceiveWindow {
 
     /// Returns the number of packets that the first window permits.
     pub(crate) fn initial_packets(&self) -> u64 {
-        self.edge / self.mss
+        self.edge_packets
     }
 
     /// Records that a SYN-ACK leaves at `at`.
@@ -261,13 +264,27 @@ impl ReceiveWindow {
         let arrived = if at == self.last.0 { self.last.1 } else { self.unread };
         let mut window = self.select(above + arrived).max(open);
         // An application that has read since sends an update if the window has doubled (tcp_cleanup_rbuf).
-        let updated = self.select(above + self.unread).max(open);
-        if updated >= 2 * window {
-            window = updated;
+        if arrived > self.unread {
+            let updated = self.select(above + self.unread).max(open);
+            if updated >= 2 * window {
+                window = updated;
+            }
         }
-        self.edge = rcv_nxt + window.next_multiple_of(WINDOW_UNIT);
-        let edge = self.first_packet + self.edge / self.mss;
-        self.advertised.push(Advertised { cum, log, at, edge });
+        self.set_edge(rcv_nxt + window.next_multiple_of(WINDOW_UNIT));
+        let packets = (self.first_packet + self.edge_packets).saturating_sub(cum) as u32;
+        self.advertised.push(Advertised { at, cum, log, packets });
+    }
+
+    /// Moves the right edge of the window. Most ACKs move it by a packet or two, so that few need a division.
+    #[inline]
+    fn set_edge(&mut self, edge: u64) {
+        self.edge = edge;
+        let beyond = edge - self.edge_packets * self.mss;
+        if beyond >= 2 * self.mss {
+            self.edge_packets = edge / self.mss;
+        } else if beyond >= self.mss {
+            self.edge_packets += 1;
+        }
     }
 
     /// Returns the window while `packets` occupy the buffer. A window that leaves less than a sixteenth of the buffer
@@ -280,6 +297,17 @@ impl ReceiveWindow {
     /// Processes the ACK of the packets below `cum`, with the length `log` of the receiver's log, which the sender reads
     /// at `now`. Returns the right edge of its window, if the ACK is not known already.
     pub(crate) fn on_ack_read(&mut self, cum: u64, log: u32, now: Time) -> Option<u64> {
+        let ack = match self.advertised.pop_if(|ack| (ack.cum, ack.log) == (cum, log)) {
+            Some(ack) => ack,
+            None => self.skip_lost_acks(cum, log)?,
+        };
+        self.echoes.push(Echo { from: now, timestamp: ack.at });
+        Some(ack.cum + u64::from(ack.packets))
+    }
+
+    /// Takes the newest of the ACKs up to one that the sender reads, whose predecessors were lost.
+    #[cold]
+    fn skip_lost_acks(&mut self, cum: u64, log: u32) -> Option<Advertised> {
         let is_after = |ack: &Advertised| (ack.cum, ack.log.wrapping_sub(log).cast_signed()) > (cum, 0);
         let mut newest = None;
         while let Some(ack) = self.advertised.pop_if(|ack| !is_after(ack)) {
@@ -288,9 +316,7 @@ impl ReceiveWindow {
                 break;
             }
         }
-        let ack = newest?;
-        self.echoes.push(Echo { from: now, timestamp: ack.at });
-        Some(ack.edge)
+        newest
     }
 }
 
