@@ -284,7 +284,8 @@ static __always_inline bool hold_back(struct __sk_buff *skb, const struct guard_
 		promise->is_waiting = 0;
 	else if (is_latest)
 		wait(skb, p, at, promise, waits_until);
-	if (is_renewal && waits_until && promise->edge == edge)
+	/* Not if another processor has just promised more either: the renewal might leave after that ACK. */
+	if (is_renewal && waits_until && (s32)(p->ack + ((u32)window << scale) - edge) <= 0)
 		return false;
 	if (window == p->window)
 		return true;

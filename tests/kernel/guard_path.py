@@ -160,17 +160,22 @@ class Lossy:
         return [] if self.random.random() < self.rate else [packet]
 
 
+#: Maximum distance of two ACKs that left at the same time, on two processors of a busy machine, s.
+TOGETHER_S = 0.005
+
+
 class Edges:
     """Measure how far the right edges of windows sent to the sender move back, bytes."""
 
     def __init__(self, tamper: Tamper = honest) -> None:
         self.tamper, self.scale = tamper, 0
-        self.ack, self.edge = -1, 0
+        self.ack, self.edge, self.moved = -1, 0, 0.0
         #: Maximum distance of a right edge below an earlier right edge, bytes.
         self.right_back = 0
         #: The same maximum for ACKs that acknowledge at least one unit of the window.
         self.right_back_of_units = 0
-        #: Number of ACKs, and of ACKs that a newer ACK has overtaken, whose windows are ignored (RFC 9293 §3.10.7.4).
+        #: Number of ACKs, and of ACKs that a newer ACK has overtaken: of packets that are acknowledged already, whose windows
+        #: are ignored (RFC 9293 §3.10.7.4), or of the same packets, at about the same time.
         self.acks = self.overtaken = 0
 
     def __call__(self, packet: bytes, now: float) -> list[bytes]:
@@ -179,10 +184,10 @@ class Edges:
             at = segment.option(WINDOW_SCALE)
             self.scale = packet[at + 2] if at else 0
         elif segment.flags & ACK and not segment.flags & RST:
-            self._note(segment.ack, segment.window << self.scale)
+            self._note(segment.ack, segment.window << self.scale, now)
         return self.tamper(packet, now)
 
-    def _note(self, ack: int, window: int) -> None:
+    def _note(self, ack: int, window: int, now: float) -> None:
         self.acks += 1
         if self.ack >= 0:
             acked = _distance(self.ack & 0xFFFFFFFF, ack)
@@ -190,11 +195,16 @@ class Edges:
                 self.overtaken += 1
                 return
             back = self.edge - (self.ack + acked + window)
+            if acked == 0 and back > 0 and now < self.moved + TOGETHER_S:
+                self.overtaken += 1
+                return
             self.right_back = max(self.right_back, back)
             if acked >= 1 << self.scale:
                 self.right_back_of_units = max(self.right_back_of_units, back)
             ack = self.ack + acked
-        self.ack, self.edge = max(self.ack, ack), max(self.edge, ack + window)
+        if ack + window > self.edge:
+            self.edge, self.moved = ack + window, now
+        self.ack = max(self.ack, ack)
 
 
 def _distance(a: int, b: int) -> int:
