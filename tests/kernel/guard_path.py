@@ -174,8 +174,8 @@ class Edges:
         self.right_back = 0
         #: The same maximum for ACKs that acknowledge at least one unit of the window.
         self.right_back_of_units = 0
-        #: Number of ACKs, and of ACKs that a newer ACK has overtaken: of packets that are acknowledged already, whose windows
-        #: are ignored (RFC 9293 §3.10.7.4), or of the same packets, at about the same time.
+        #: Number of ACKs, and of ACKs that a newer ACK has overtaken. Either their packets are acknowledged already, so
+        #: that their windows are ignored (RFC 9293 §3.10.7.4), or it is of the same packets, at about the same time.
         self.acks = self.overtaken = 0
 
     def __call__(self, packet: bytes, now: float) -> list[bytes]:

@@ -42,3 +42,8 @@ fn w2_min_dctcp(bencher: Bencher<'_, '_>, flows: usize) {
 fn w3_1024_flows(bencher: Bencher<'_, '_>) {
     bench(bencher, workloads::w3("reno", Dur::from_secs(2)));
 }
+
+#[divan::bench(args = [10_000, 100_000], sample_count = 3)]
+fn many_flows(bencher: Bencher<'_, '_>, flows: usize) {
+    bench(bencher, workloads::many("reno", flows, Dur::from_secs(3)));
+}
