@@ -38,8 +38,8 @@ class Case:
 def contract(delay_ms: float) -> dict[str, Any]:
     """Return a controller whose flows have :data:`SHARE_MBPS` each if they wait `delay_ms`.
 
-    They follow the mean delay: the least delay of a path is more than the sum of its links' least delays, since the
-    queues are not at their shortest at the same time, so that long flows would get less.
+    They follow the mean delay: the minimum delay of a path is more than the sum of its links' minima, since the queues
+    are not at their shortest at the same time, so that long flows would get less.
     """
     constants = {"c0": f"{SHARE_MBPS}Mbps", "s0": f"{delay_ms}ms"}
     return {"name": "contract", "exponent": 1.0, "statistic": "mean"} | constants

@@ -48,7 +48,10 @@ def test_flows_share_links_as_in_theory(case: Case) -> None:
         assert max(abs(ratio - 1) for ratio in ratios) < 0.2, kind
 
 
-def test_a_run_of_many_flows_prints_a_row_per_controller(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_of_many_flows_prints_a_row_per_controller(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     scenario = tmp_path / "many.toml"
     scenario.write_text(SCENARIO.format(reno=MAX_ROWS - 1, cubic=2))
     assert main(["run", str(scenario)]) == 0
@@ -59,9 +62,7 @@ def test_a_run_of_many_flows_prints_a_row_per_controller(tmp_path: Path, capsys:
     assert heading[:3] == ["cca", "flows", "Mbit/s"]
     assert reno[:2] == ["reno", str(MAX_ROWS - 1)]
     assert cubic[:2] == ["cubic", "2"]
-    assert [float(cell) for cell in reno[2:8]] == pytest.approx(
-        [sum(own), own[0], own[5], own[49], own[93], own[98]], rel=5e-3
-    )
+    assert [float(cell) for cell in reno[2:6]] == pytest.approx([sum(own), own[5], own[49], own[93]], rel=5e-3)
     assert int(reno[-1]) == sum(flow.retransmits for flow in summary.flows if flow.cca == "reno")
     assert note[:4] == ["more", "than", str(MAX_ROWS), "flows:"]
 

@@ -44,13 +44,11 @@ def _per_flow(flows: Sequence[FlowSummary]) -> Table:
 
 def _per_cca(flows: Sequence[FlowSummary]) -> Table:
     """Return a table of the flows of each controller: sums, means, and how the throughput is distributed."""
-    table = _table(
-        "cca", "flows", "Mbit/s", "least", "p5", "median", "p95", "most", "RTT ms", "qdelay ms", "loss", "retx"
-    )
+    table = _table("cca", "flows", "Mbit/s", "p5", "median", "p95", "RTT ms", "qdelay ms", "loss", "retx")
     for cca in dict.fromkeys(flow.cca for flow in flows):
         own = [flow for flow in flows if flow.cca == cca]
         throughputs = sorted(flow.throughput_mbps for flow in own)
-        ranks = [round(share * (len(own) - 1)) for share in (0, 0.05, 0.5, 0.95, 1)]
+        ranks = [round(share * (len(own) - 1)) for share in (0.05, 0.5, 0.95)]
         lost, delivered = (sum(counts) for counts in zip(*((f.lost_pkts, f.delivered_pkts) for f in own), strict=True))
         table.add_row(
             cca,
