@@ -195,7 +195,7 @@ class Edges:
                 self.overtaken += 1
                 return
             back = self.edge - (self.ack + acked + window)
-            if acked == 0 and back > 0 and now < self.moved + TOGETHER_S:
+            if acked == 0 and back >= 1 << self.scale and now < self.moved + TOGETHER_S:
                 self.overtaken += 1
                 return
             self.right_back = max(self.right_back, back)
