@@ -246,7 +246,7 @@ static __always_inline bool hold_back(struct __sk_buff *skb, const struct guard_
 	struct guard_promise *promise;
 	u16 window, old, new;
 	u64 waits_until;
-	u32 scale, edge, acked = 0;
+	u32 scale, newly, acked = 0;
 
 	if (!wanted || (guard_clamps && !skb->sk && !is_renewal))
 		return true;
@@ -278,14 +278,13 @@ static __always_inline bool hold_back(struct __sk_buff *skb, const struct guard_
 		acked = p->ack - promise->ack;
 		promise->ack = p->ack;
 	}
-	edge = promise->edge;
-	window = advertise(promise, p->ack, acked, p->window, scale, &target, p->time_ns, &waits_until);
+	window = advertise(promise, p->ack, acked, p->window, scale, &target, p->time_ns, &waits_until, &newly);
 	if (!waits_until)
 		promise->is_waiting = 0;
 	else if (is_latest)
 		wait(skb, p, at, promise, waits_until);
-	/* Not if another processor has just promised more either: the renewal might leave after that ACK. */
-	if (is_renewal && waits_until && (s32)(p->ack + ((u32)window << scale) - edge) <= 0)
+	/* Even if another processor has just promised more: the renewal could leave after that ACK, and move the edge back. */
+	if (is_renewal && waits_until && !newly)
 		return false;
 	if (window == p->window)
 		return true;

@@ -110,18 +110,19 @@ static __always_inline u32 kept_units(u32 promised, u32 acked, u32 scale)
  * Never above `window`, as the host has no more buffer; and the right edge never moves back (RFC 9293 §3.8.6.2.1),
  * except by less than a unit in an ACK of less than a unit (RFC 7323 §2.4 requires senders to bear that). No faster
  * than the pace: `waits_until` is when the sender must be sent a larger window, as it has no data left to send that
- * would cause another ACK; 0: not needed.
+ * would cause another ACK; 0: not needed. `newly` are the bytes that no ACK has promised before.
  *
  * Other processors may take the same decision at the same time. The second one promises nothing new.
  */
 static __always_inline u16 advertise(struct guard_promise *promise, u32 ack, u32 acked, u16 window, u32 scale,
-				     const struct guard_target *target, u64 now, u64 *waits_until)
+				     const struct guard_target *target, u64 now, u64 *waits_until, u32 *newly)
 {
-	u32 edge = promise->edge, promised = 0, newly = 0, wanted, units;
+	u32 edge = promise->edge, promised = 0, wanted, units;
 	bool is_paced = target->bytes_per_s;
 	u64 paid = is_paced ? settled(target, scale, promise->paid_ns, now) : 0;
 
 	*waits_until = 0;
+	*newly = 0;
 	if ((s32)(edge - ack) > 0)
 		promised = edge - ack;
 	wanted = min(target_units(target, scale), (u32)window);
@@ -130,19 +131,19 @@ static __always_inline u16 advertise(struct guard_promise *promise, u32 ack, u32
 		units = min((promised + grant(target, scale, missing(wanted << scale, promised), paid, now)) >> scale, wanted);
 	units = min(max(units, kept_units(promised, acked, scale)), (u32)window);
 	if ((s32)(ack + (units << scale) - edge) > 0)
-		newly = ack + (units << scale) - edge;
-	if (newly && __sync_val_compare_and_swap(&promise->edge, edge, edge + newly) != edge) {
-		newly = 0;
+		*newly = ack + (units << scale) - edge;
+	if (*newly && __sync_val_compare_and_swap(&promise->edge, edge, edge + *newly) != edge) {
+		*newly = 0;
 		units = min(promised >> scale, (u32)window);
 	}
 	if (!is_paced)
 		return units;
-	if (newly) {
-		paid = settled(target, scale, paid + time_for(target, newly), now);
+	if (*newly) {
+		paid = settled(target, scale, paid + time_for(target, *newly), now);
 		promise->paid_ns = paid;
 	}
 	if (2 * units < wanted) {
-		u64 next = min(quantum_of(target, scale), (u64)missing(wanted << scale, promised + newly));
+		u64 next = min(quantum_of(target, scale), (u64)missing(wanted << scale, promised + *newly));
 
 		*waits_until = min(paid + time_for(target, next), now + LOOK_EVERY_NS);
 	}

@@ -44,7 +44,7 @@ def _per_flow(flows: Sequence[FlowSummary]) -> Table:
 
 def _per_cca(flows: Sequence[FlowSummary]) -> Table:
     """Return a table of the flows of each controller: sums, means, and how the throughput is distributed."""
-    table = _table("cca", "flows", "Mbit/s", "p5", "median", "p95", "RTT ms", "qdelay ms", "loss", "retx")
+    table = _table("cca", "flows", "Mbit/s", "p5", "median", "p95", "RTT ms", "qdelay ms", "loss")
     for cca in dict.fromkeys(flow.cca for flow in flows):
         own = [flow for flow in flows if flow.cca == cca]
         throughputs = sorted(flow.throughput_mbps for flow in own)
@@ -58,7 +58,6 @@ def _per_cca(flows: Sequence[FlowSummary]) -> Table:
             delay(_mean([flow.rtt_ms.mean for flow in own])),
             delay(_mean([flow.qdelay_ms.mean for flow in own])),
             f"{lost / max(lost + delivered, 1):.3%}",
-            str(sum(flow.retransmits for flow in own)),
         )
     return table
 
@@ -66,7 +65,9 @@ def _per_cca(flows: Sequence[FlowSummary]) -> Table:
 def _table(*headings: str) -> Table:
     table = Table(box=None, header_style="bold", title_justify="left")
     for heading in headings:
-        table.add_column(heading, justify="left" if heading in {"flow", "cca"} else "right")
+        # If the terminal is narrow, names are folded, so that no number loses digits.
+        is_name = heading in {"flow", "cca"}
+        table.add_column(heading, justify="left" if is_name else "right", overflow="fold", no_wrap=not is_name)
     return table
 
 

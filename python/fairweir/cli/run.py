@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 CLAIM_FAILS = 1
 #: Default number of intervals of the time series: enough for a figure, few enough for a file.
 DEFAULT_INTERVALS = 600
-#: Number of rows that a default time series may have, flows times intervals: about 400 MB of memory.
+#: Maximum number of rows of a default time series, flows times intervals: about 400 MB of memory.
 DEFAULT_ROWS = 6_000_000
 
 
@@ -173,11 +174,13 @@ def _show_stored(record: Run, qlog: Path | None, plots: list[Path], *, as_json: 
 def default_interval(duration: Duration, *, flows: int = 1) -> str:
     """Return the interval, whole ms as text, that divides a run into :data:`DEFAULT_INTERVALS` parts.
 
-    With many flows the parts are fewer and longer, so that the series have about :data:`DEFAULT_ROWS` rows.
+    With many flows the parts are fewer and longer, so that the series have at most :data:`DEFAULT_ROWS` rows.
     """
     ms = Duration.from_ms(1)
-    intervals = max(min(DEFAULT_INTERVALS, DEFAULT_ROWS // flows), 1)
-    return str(max(int(duration / intervals / ms), 1) * ms)
+    intervals = DEFAULT_ROWS // flows
+    if intervals < DEFAULT_INTERVALS:
+        return str(math.ceil(duration / intervals / ms) * ms)
+    return str(max(int(duration / DEFAULT_INTERVALS / ms), 1) * ms)
 
 
 def show(record: Run) -> None:

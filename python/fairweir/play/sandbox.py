@@ -167,9 +167,12 @@ def serve(fd: int) -> None:
     try:
         with user_code():
             played = simulate(config, base, lambda at_ns: parent.send(_Tidings("at", at_ns)), recording)
+        last = _Tidings("done", played)
     except FairweirError as error:
-        parent.send(_Tidings("failed", error))
+        last = _Tidings("failed", error)
     except Exception as error:  # noqa: BLE001 - the parent raises every type
-        parent.send(_Tidings("failed", RuntimeError(describe_exception(error))))
-    else:
-        parent.send(_Tidings("done", played))
+        last = _Tidings("failed", RuntimeError(describe_exception(error)))
+    # The parent kills this process when it has the result, and then output without a line end would be lost.
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    parent.send(last)
