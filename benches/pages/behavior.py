@@ -55,7 +55,7 @@ def _tables(folders: tuple[Path, ...]) -> list[str]:
     """
     found = []
     for folder in folders:
-        texts = [path.read_text(encoding="utf-8") for path in folder.glob("*.snap")]
+        texts = [path.read_text(encoding="utf-8") for path in folder.rglob("*.snap")]
         if not texts:
             raise FileNotFoundError(f"no recorded tables in {folder}")
         # The header of a table names the test; it ends at the second line of hyphens.

@@ -153,7 +153,9 @@ def test_spurious_timeouts_are_undone() -> None:
         )
     )
     # Seen: 872 retransmissions without undo, 332 with it, 305 on the kernel.
-    assert [flow["timeouts"] for flow in (ideal, undo, real)] == [6, 6, 6]
+    assert [flow["timeouts"] for flow in (ideal, undo)] == [6, 6]
+    # Usually 6; 5 was seen on a busy machine: a late kernel can sleep through the end of a pause.
+    assert 5 <= real["timeouts"] <= 6
     assert undo["retransmits"] == pytest.approx(real["retransmits"], rel=0.3)
     assert ideal["retransmits"] > 2 * real["retransmits"]
 

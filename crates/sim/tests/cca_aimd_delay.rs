@@ -2,10 +2,7 @@
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
-#[macro_use]
-mod common;
-
-use common::{SEEDS, crowd, max_min_ratio, parking_lot, run, throughputs};
+use crate::common::{SEEDS, crowd, max_min_ratio, parking_lot, run, throughputs};
 use fairweir_scenario::Config;
 use serde_json::json;
 

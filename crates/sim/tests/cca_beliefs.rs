@@ -3,10 +3,7 @@
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
-#[macro_use]
-mod common;
-
-use common::{droptail, dumbbell, flow, link, run, throughputs};
+use crate::common::{droptail, dumbbell, flow, link, run, throughputs};
 use fairweir_path::LinkConfig;
 use fairweir_path::link::{RateStep, StepsConfig};
 use fairweir_scenario::{Config, FlowSpec};

@@ -3,10 +3,7 @@
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
-#[macro_use]
-mod common;
-
-use common::{SEEDS, crowd, infinite, informed, max_min_ratio, parking_lot, queued, run, throughputs};
+use crate::common::{SEEDS, crowd, infinite, informed, max_min_ratio, parking_lot, queued, run, throughputs};
 use fairweir_sim::Outcome;
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde_json::{Value, json};
@@ -134,7 +131,7 @@ fn congestion_grows_as_in_the_thesis_on_a_data_centres_link() {
             (one.rtprop, one.forward_delay, one.reverse_delay) =
                 (Dur::from_micros(12), Dur::from_micros(6), Dur::from_micros(6));
             one.oracle_rtprop = Some(Dur::from_micros(12) + PACKET / Rate::from_mbps(100_000));
-            let mut config = common::dumbbell(100_000, infinite(), vec![one; n as usize], 1, 0, 1);
+            let mut config = crate::common::dumbbell(100_000, infinite(), vec![one; n as usize], 1, 0, 1);
             (config.packet, config.duration, config.warmup) = (PACKET, Dur::from_millis(20), Dur::from_millis(10));
             for (i, f) in config.flows.iter_mut().enumerate() {
                 f.start = Time::from_nanos(i as u64 * 50_000);

@@ -3,10 +3,7 @@
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
-#[macro_use]
-mod common;
-
-use common::{SEEDS, droptail, dumbbell, flow, infinite, max_min_ratio, run, throughputs};
+use crate::common::{SEEDS, droptail, dumbbell, flow, infinite, max_min_ratio, run, throughputs};
 use fairweir_path::ElementConfig;
 use fairweir_scenario::FlowSpec;
 use fairweir_sim::Outcome;

@@ -2,10 +2,7 @@
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
-#[macro_use]
-mod common;
-
-use common::{PACKET, droptail, dumbbell, flow, infinite, run, throughputs};
+use crate::common::{PACKET, droptail, dumbbell, flow, infinite, run, throughputs};
 use fairweir_path::ElementConfig;
 use fairweir_path::loss::PeriodicLossConfig;
 use fairweir_scenario::FlowSummary;

@@ -2,10 +2,7 @@
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
-#[macro_use]
-mod common;
-
-use common::{dumbbell, flow, infinite, max_min_ratio, run, throughputs};
+use crate::common::{dumbbell, flow, infinite, max_min_ratio, run, throughputs};
 use fairweir_path::ElementConfig;
 use fairweir_path::loss::IidLossConfig;
 use fairweir_scenario::FlowSpec;

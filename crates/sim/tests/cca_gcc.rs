@@ -2,10 +2,7 @@
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
-#[macro_use]
-mod common;
-
-use common::{SEEDS, droptail, dumbbell, flow, make_cellular, run};
+use crate::common::{SEEDS, droptail, dumbbell, flow, make_cellular, run};
 use fairweir_path::ElementConfig;
 use fairweir_path::loss::IidLossConfig;
 use fairweir_scenario::{Config, FlowSpec, Summary};

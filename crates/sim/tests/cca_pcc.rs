@@ -3,10 +3,7 @@
 //! `docs/ccas/pcc_*.md` cite the numbers. Each test compares its numbers with its table in `laws/`;
 //! `INSTA_UPDATE=always` records them again.
 
-#[macro_use]
-mod common;
-
-use common::{PACKET, droptail, dumbbell, flow, max_min_ratio, run, throughputs};
+use crate::common::{PACKET, droptail, dumbbell, flow, max_min_ratio, run, throughputs};
 use fairweir_path::ElementConfig;
 use fairweir_path::jitter::PeriodicReleaseConfig;
 use fairweir_path::loss::IidLossConfig;

@@ -3,10 +3,7 @@
 //! `docs/ccas/pcc_proteus.md` cites the numbers. Each test compares its numbers with its table in `laws/`;
 //! `INSTA_UPDATE=always` records them again.
 
-#[macro_use]
-mod common;
-
-use common::{SEEDS, droptail, dumbbell, flow, run, throughputs};
+use crate::common::{SEEDS, droptail, dumbbell, flow, run, throughputs};
 use fairweir_path::ElementConfig;
 use fairweir_path::jitter::UniformConfig;
 use fairweir_scenario::{FlowSpec, Summary};

@@ -3,10 +3,7 @@
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
-#[macro_use]
-mod common;
-
-use common::{crowd, max_min_ratio, run, throughputs};
+use crate::common::{crowd, max_min_ratio, run, throughputs};
 use serde_json::json;
 
 /// Delay for a factor of e in rate with the default parameters, ms: 50 / ln 1000.

@@ -3,10 +3,7 @@
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
-#[macro_use]
-mod common;
-
-use common::{SEEDS, dumbbell, flow, run};
+use crate::common::{SEEDS, dumbbell, flow, run};
 use fairweir_path::QueueConfig;
 use fairweir_path::queue::Dualpi2Config;
 use fairweir_scenario::{FlowSpec, Summary};

@@ -2,10 +2,7 @@
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
-#[macro_use]
-mod common;
-
-use common::{PACKET, droptail, dumbbell, flow, infinite, max_min_ratio, run, throughputs};
+use crate::common::{PACKET, droptail, dumbbell, flow, infinite, max_min_ratio, run, throughputs};
 use fairweir_path::loss::IidLossConfig;
 use fairweir_path::{ElementConfig, QueueConfig};
 use fairweir_scenario::{FlowSpec, FlowSummary};
@@ -152,7 +149,7 @@ fn two_hops_cost_the_square_root_of_two_and_the_longer_way() {
     // larger.
     let ratio = |queue: QueueConfig, seed: u64| {
         let mut config = dumbbell(96, queue.clone(), vec![flow("reno", 40); 12], 160, 40, seed);
-        config.links.push(common::link("second", 96, queue));
+        config.links.push(crate::common::link("second", 96, queue));
         for (i, f) in config.flows.iter_mut().enumerate() {
             f.path = [vec![0, 1], vec![0], vec![1]][i % 3].clone();
         }

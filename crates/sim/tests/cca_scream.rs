@@ -2,10 +2,7 @@
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
-#[macro_use]
-mod common;
-
-use common::{PACKET, SEEDS, droptail, dumbbell, flow, run};
+use crate::common::{PACKET, SEEDS, droptail, dumbbell, flow, run};
 use fairweir_path::QueueConfig;
 use fairweir_path::queue::EcnThresholdConfig;
 use fairweir_scenario::{FlowSpec, Summary};

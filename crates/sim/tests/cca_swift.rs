@@ -2,10 +2,7 @@
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
-#[macro_use]
-mod common;
-
-use common::{crowd, max_min_ratio, parking_lot, queued, run, throughputs};
+use crate::common::{crowd, max_min_ratio, parking_lot, queued, run, throughputs};
 use serde_json::json;
 
 /// Default parameters of flow scaling: a in s sqrt(packets), b in s.

@@ -2,10 +2,7 @@
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
-#[macro_use]
-mod common;
-
-use common::{droptail, dumbbell, flow, link, max_min_ratio, run};
+use crate::common::{droptail, dumbbell, flow, link, max_min_ratio, run};
 use fairweir_path::LinkConfig;
 use fairweir_path::link::{RateStep, StepsConfig};
 use fairweir_scenario::Config;

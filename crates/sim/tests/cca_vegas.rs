@@ -2,10 +2,7 @@
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
-#[macro_use]
-mod common;
-
-use common::{SEEDS, dumbbell, flow, infinite, link, run, throughputs};
+use crate::common::{SEEDS, dumbbell, flow, infinite, link, run, throughputs};
 use fairweir_scenario::FlowSpec;
 use fairweir_sim::Outcome;
 use fairweir_units::{Dur, Time};

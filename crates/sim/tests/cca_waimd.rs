@@ -2,10 +2,7 @@
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
-#[macro_use]
-mod common;
-
-use common::{SEEDS, droptail, dumbbell, flow, run, throughputs};
+use crate::common::{SEEDS, droptail, dumbbell, flow, run, throughputs};
 use fairweir_path::ElementConfig;
 use fairweir_path::jitter::UniformConfig;
 use fairweir_path::loss::IidLossConfig;

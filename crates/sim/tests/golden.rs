@@ -1,10 +1,8 @@
 //! The behavior of each controller in a fixed scenario, in ten lines each; a change of behavior changes these tables.
 //!
-//! After an intended change, `INSTA_UPDATE=always cargo test -p fairweir-sim --test golden` regenerates the tables.
+//! After an intended change, `INSTA_UPDATE=always cargo test -p fairweir-sim golden` regenerates the tables.
 
-mod common;
-
-use common::{PACKET, droptail, dumbbell, flow, run};
+use crate::common::{PACKET, droptail, dumbbell, flow, run};
 use fairweir_native::registry;
 use fairweir_scenario::Config;
 use fairweir_units::{Dur, Time};

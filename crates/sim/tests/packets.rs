@@ -1,8 +1,6 @@
 //! The record of packets is complete and consistent with the summary.
 
-mod common;
-
-use common::{PACKET, droptail, dumbbell, flow, run};
+use crate::common::{PACKET, droptail, dumbbell, flow, run};
 use fairweir_path::ElementConfig;
 use fairweir_path::loss::IidLossConfig;
 use fairweir_scenario::{Acks, Config, FlowSpec, PacketLog, Packets};
@@ -151,7 +149,7 @@ proptest! {
     ) {
         let mut config = dumbbell(8, droptail(10), vec![flow("reno", 30), flow("bbr", 50)], 4, 0, seed);
         config.links[0].hop.queue = serde_json::from_value(queues(buffer)[queue].clone()).unwrap();
-        config.links.push(common::link("second", 7, droptail(buffer)));
+        config.links.push(crate::common::link("second", 7, droptail(buffer)));
         for flow in &mut config.flows {
             flow.path = (0..hops).collect();
             flow.ack_path = if with_acks { vec![1] } else { vec![] };

@@ -1,8 +1,6 @@
 //! Properties of all runs, tested with random scenarios and controllers.
 
-mod common;
-
-use common::{PACKET, droptail, dumbbell, flow, infinite, link, max_min_ratio, run, throughputs};
+use crate::common::{PACKET, droptail, dumbbell, flow, infinite, link, max_min_ratio, run, throughputs};
 use fairweir_cca::{Ack, AckedPacket, Context, Controller, Interests, Loss, Recovery, Sent};
 use fairweir_path::link::{ConstantConfig, TraceConfig};
 use fairweir_path::loss::IidLossConfig;

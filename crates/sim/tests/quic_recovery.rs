@@ -1,8 +1,6 @@
 //! QUIC's loss recovery (`Recovery::Quic`): batches of losses, probe timeouts, persistent congestion.
 
-mod common;
-
-use common::{PACKET, droptail, dumbbell, flow, infinite};
+use crate::common::{PACKET, droptail, dumbbell, flow, infinite};
 use fairweir_cca::{Ack, AckedPacket, Cause, Context, Controller, Interests, Loss, LostPacket, Recovery};
 use fairweir_path::loss::BurstLossConfig;
 use fairweir_path::{ElementConfig, loss::PeriodicLossConfig};

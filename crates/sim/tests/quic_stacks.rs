@@ -1,9 +1,6 @@
 //! Controllers of QUIC stacks on whole paths: results with one flow, repeated runs, and difficult paths.
 
-#[macro_use]
-mod common;
-
-use common::{dumbbell, flow, run};
+use crate::common::{dumbbell, flow, run};
 use fairweir_path::ElementConfig;
 use fairweir_path::QueueConfig;
 use fairweir_path::jitter::RandomAggregationConfig;

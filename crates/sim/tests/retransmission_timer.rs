@@ -1,8 +1,6 @@
 //! The retransmission timer (RFC 6298) and the reordering timer (RFC 8985).
 
-mod common;
-
-use common::{PACKET, droptail, dumbbell, flow, run};
+use crate::common::{PACKET, droptail, dumbbell, flow, run};
 use fairweir_path::ElementConfig;
 use fairweir_path::loss::PeriodicLossConfig;
 use fairweir_scenario::{FlowSpec, Mechanism, Source};

@@ -1,8 +1,6 @@
 //! Autosizing: BBR's bursts, with and without.
 
-mod common;
-
-use common::{droptail, dumbbell, flow, run};
+use crate::common::{droptail, dumbbell, flow, run};
 use fairweir_scenario::{FlowSummary, Mechanism};
 
 /// Runs BBR alone at 20 Mbit/s and 40 ms with a queue of 16 packets, in bursts of at most `gso`.

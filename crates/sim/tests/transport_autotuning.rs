@@ -1,8 +1,6 @@
 //! Autotuning of receive windows: transfers, and what limits the sender.
 
-mod common;
-
-use common::{PACKET, droptail, dumbbell, flow, run};
+use crate::common::{PACKET, droptail, dumbbell, flow, run};
 use fairweir_path::ElementConfig;
 use fairweir_path::loss::PeriodicLossConfig;
 use fairweir_scenario::{FlowSpec, FlowSummary, Mechanism, Source};

@@ -1,8 +1,6 @@
 //! The handshake of TCP (`transport`): its time, its losses, and the RTT that it gives to the sender.
 
-mod common;
-
-use common::{PACKET, droptail, dumbbell, flow, run};
+use crate::common::{PACKET, droptail, dumbbell, flow, run};
 use fairweir_path::ElementConfig;
 use fairweir_path::loss::PeriodicLossConfig;
 use fairweir_scenario::{FlowSpec, FlowSummary, Mechanism, Source};

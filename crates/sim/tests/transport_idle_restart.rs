@@ -1,8 +1,6 @@
 //! Restart after idle (`transport`, RFC 2861).
 
-mod common;
-
-use common::{droptail, dumbbell, flow, run};
+use crate::common::{droptail, dumbbell, flow, run};
 use fairweir_scenario::{Config, FlowSummary, Mechanism, Source};
 use fairweir_units::Dur;
 

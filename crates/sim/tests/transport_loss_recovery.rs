@@ -1,8 +1,6 @@
 //! The kernel's rules of when ssthresh is reduced (`tcp_enter_loss` and `tcp_fastretrans_alert` of tcp_input.c).
 
-mod common;
-
-use common::{PACKET, droptail, dumbbell, flow};
+use crate::common::{PACKET, droptail, dumbbell, flow};
 use fairweir_cca::{Ack, CaState, Cause, Context, Controller, Loss, Sender};
 use fairweir_path::{ElementConfig, loss::IidLossConfig};
 use fairweir_scenario::Mechanism;

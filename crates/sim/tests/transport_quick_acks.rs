@@ -1,8 +1,6 @@
 //! Quick ACKs: transfers and marked packets whose receiver delays ACKs, with and without them.
 
-mod common;
-
-use common::{PACKET, droptail, dumbbell, flow, infinite, link, run};
+use crate::common::{PACKET, droptail, dumbbell, flow, infinite, link, run};
 use fairweir_path::QueueConfig;
 use fairweir_path::queue::EcnThresholdConfig;
 use fairweir_scenario::{Mechanism, Source};

@@ -1,8 +1,6 @@
 //! Tail loss probes (`transport`, RFC 8985 §7).
 
-mod common;
-
-use common::{PACKET, droptail, dumbbell, flow, run};
+use crate::common::{PACKET, droptail, dumbbell, flow, run};
 use fairweir_path::ElementConfig;
 use fairweir_path::loss::PeriodicLossConfig;
 use fairweir_scenario::{FlowSpec, FlowSummary, Mechanism, Source};

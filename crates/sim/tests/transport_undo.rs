@@ -1,8 +1,6 @@
 //! Undo of spurious timeouts: a path pauses for longer than the retransmission timeout and loses nothing.
 
-mod common;
-
-use common::{droptail, dumbbell, flow, run};
+use crate::common::{droptail, dumbbell, flow, run};
 use fairweir_path::ElementConfig;
 use fairweir_path::loss::IidLossConfig;
 use fairweir_scenario::{FlowSummary, Mechanism};

@@ -1,5 +1,4 @@
 //! Constructors of scenarios for tests, and tables of the numbers that tests measure.
-#![allow(dead_code)] // each test file uses its own part
 
 use fairweir_cca::{BuildError, Controller, Start};
 use fairweir_path::LinkConfig;
@@ -31,18 +30,18 @@ pub fn take_rows() -> String {
 }
 
 /// Appends a formatted line to the test's table.
-#[allow(unused_macros)]
 macro_rules! row {
     ($($format:tt)*) => { $crate::common::add_row(format_args!($($format)*)) };
 }
 
-/// Compares the test's table with the recorded table in `laws/`. The assertions test the law; this comparison detects
-/// every change of a number.
-#[allow(unused_macros)]
+/// Compares the test's table with the recorded table in `laws/`, in the folder of the test's file. The assertions test
+/// the law; this comparison detects every change of a number.
 macro_rules! assert_table {
     () => {{
         let mut settings = insta::Settings::clone_current();
-        settings.set_snapshot_path(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/laws"));
+        let file = module_path!().rsplit("::").next().expect("a module has a name");
+        settings.set_snapshot_path(format!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/laws/{}"), file));
+        settings.set_prepend_module_to_snapshot(false);
         settings.set_omit_expression(true);
         settings.bind(|| insta::assert_snapshot!($crate::common::take_rows()));
     }};
