@@ -149,7 +149,7 @@ $(VENV)/.web: $(WEB_SOURCES) | $(VENV)/.venv
 	touch $@
 
 # Pure Rust, as the core: it needs nothing more.
-$(VENV)/.quic: $(VENV)/.core $(QUIC_SOURCES)
+$(VENV)/.quic: Cargo.toml Cargo.lock $(RUST_SOURCES) $(QUIC_SOURCES) | $(VENV)/.venv
 	cargo install --quiet --path crates/quic --root $(VENV) --no-track --force --locked
 	touch $@
 
