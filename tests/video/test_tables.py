@@ -16,7 +16,8 @@ from fairweir.errors import ConfigError, MissingExtraError
 from fairweir.video import measuring
 from fairweir.video.codec import CODECS
 from fairweir.video.content import KINDS
-from fairweir.video.tables import Table, load
+from fairweir.video.scenario import VideoScenario
+from fairweir.video.tables import Table, decibels, load
 
 SHIPPED = sorted(shipped.by_name("encoders"))
 
@@ -187,3 +188,23 @@ def test_a_missing_extra_is_named(module: str, tmp_path: Path, monkeypatch: pyte
         measuring.measure([("screen", "x264")], tmp_path / "pieces")
     assert "fairweir[video]" in (caught.value.hint or "")
     assert not (tmp_path / "pieces").exists()
+
+
+def test_a_limited_table_has_no_finer_pictures() -> None:
+    table = load("talking-head-x264")
+    medians = decibels(np.median(table.ssim[0], axis=1))
+    middle = float(medians[1:3].mean())
+    limited = table.at_most(middle)
+    assert limited.qps == table.qps[1:]
+    assert float(np.median(decibels(limited.ssim[0, 0]))) == pytest.approx(middle, abs=0.2)
+    assert (limited.sizes[:, 0] <= table.sizes[:, 1]).all()
+    assert (limited.sizes[:, 1:] == table.sizes[:, 2:]).all()
+    assert table.at_most(40.0) is table
+    coarsest = table.at_most(-np.inf)
+    assert coarsest.sizes.shape[1] == 2
+    assert np.allclose(coarsest.sizes, table.sizes[:, -1:])
+    assert np.allclose(coarsest.ssim, table.ssim[:, -1:])
+    assert Table.parse(limited.text).qps == limited.qps
+    fixed = VideoScenario.load("fixed")
+    assert fixed.over_table(limited).override(fps=15.0).table() is limited
+    assert fixed.table().qps == table.qps

@@ -49,6 +49,7 @@ class VideoScenario(Table):
     jitter: Annotated[list[AnyJitter], BeforeValidator(as_list)] = []
     loss: Annotated[list[AnyLoss], BeforeValidator(as_list)] = []
 
+    _table: EncoderTable | None = PrivateAttr(default=None)
     _base: Path | None = PrivateAttr(default=None)
     _source: Path | None = PrivateAttr(default=None)
 
@@ -87,14 +88,20 @@ class VideoScenario(Table):
         link = Link.model_validate({"trace": str(path.absolute()), "buffer": "infinite"})
         return self.override(link=link, name=path.stem)
 
+    def over_table(self, table: EncoderTable) -> Self:
+        """Return a copy whose frames come from `table` instead of the encoder table that the scenario names."""
+        scenario = self.override()
+        scenario._table = table
+        return scenario
+
     def table(self) -> EncoderTable:
-        """Return the encoder table that the scenario names.
+        """Return the encoder table of :meth:`over_table`, or the one that the scenario names.
 
         Raises
         ------
         ConfigError : the table does not exist or is invalid
         """
-        return load_table(self.encoder)
+        return self._table or load_table(self.encoder)
 
     def config(self, sender: Sender, *, seed: int | None = None, records: bool = False) -> str:
         """Return the configuration with which ``crates/video`` simulates a session: JSON in base units.

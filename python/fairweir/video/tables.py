@@ -8,7 +8,7 @@ clip; its frames repeat in a loop. docs/video.md describes the numbers and their
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
@@ -109,6 +109,32 @@ class Table:
     def ssim_db(self) -> Floats:
         """The mean SSIM at each quantizer, with all frames, dB."""
         return decibels(self.ssim[0].mean(axis=1))
+
+    def at_most(self, limit_db: float) -> Table:
+        """Return the table of the same encoder, limited to pictures with a median SSIM of at most `limit_db`.
+
+        The finest quantizer of the result is interpolated, as in simulations: log(size) and SSIM in dB. Below the
+        coarsest quantizer's SSIM, the result has only pictures of this quantizer. (A table has at least two quantizers:
+        the result has the coarsest one twice.)
+        """
+        medians = decibels(np.median(self.ssim[0], axis=1))
+        if medians[0] <= limit_db:
+            return self
+        first = int(np.argmax(medians < limit_db)) if medians[-1] < limit_db else len(medians) - 1
+        part = float(np.clip((limit_db - medians[first]) / (medians[first - 1] - medians[first]), 0.0, 1.0))
+
+        def between(values: Floats) -> Floats:
+            mixed: Floats = part * values[:, first - 1] + (1 - part) * values[:, first]
+            return mixed[:, np.newaxis]
+
+        sizes = np.exp(between(np.log(self.sizes)))
+        ssim = 1 - 10 ** (-between(decibels(self.ssim)) / 10)
+        return replace(
+            self,
+            qps=self.qps[first - 1 :],
+            sizes=np.concatenate([sizes, self.sizes[:, first:]], axis=1),
+            ssim=np.concatenate([ssim, self.ssim[:, first:]], axis=1),
+        )
 
     @property
     def text(self) -> str:
