@@ -6,9 +6,9 @@ not state with which system they compare, or on which link. Here, delay is compa
 grow. Quality and frame rate are compared with GCC and with Salsify, the published system for short delays. A system
 with which our senders are compared is a *baseline*. For every system, the metrics are measured at the receiver.
 
-On some links no sender could satisfy a statement: a sixth of the baseline's delay is less than the path's own delay,
-the baseline shows every frame, or even the whole link rate gives too little quality. If our sender is not much worse
-than the baseline on such a link, the result gives this reason.
+A check that fails has a reason if an experiment gives one (:mod:`fairweir.papers.syntra.experiments`): either a sender
+that knows the link, or sends the smallest frames, does not reach the published bound, and ours is not far from what can
+be reached; or ours reaches the bound without the cause that the experiment removes. Other checks fail without a reason.
 """
 
 from __future__ import annotations
@@ -18,12 +18,26 @@ import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fairweir.errors import ConfigError
 from fairweir.judging.interval import Scale, interval
 from fairweir.judging.outcome import Interval
+from fairweir.papers.syntra.experiments import (
+    AT_EVERY_FRAME,
+    KNOWN,
+    QUICKEST,
+    Check,
+    Experiments,
+    Measure,
+    delay_reason,
+    geometric_mean,
+    why_not_better,
+    why_not_faster,
+    why_not_shorter,
+)
 from fairweir.play.pool import Done, Failed, map_jobs
 from fairweir.reproduce.computed import Computation, Number, computed
 from fairweir.reproduce.experiment import Bound
@@ -31,9 +45,8 @@ from fairweir.scenario.links import Link
 from fairweir.units import Duration
 from fairweir.video.evaluate import GCC, SALSIFY, Job, Kept, play_job
 from fairweir.video.play import Session
-from fairweir.video.scenario import CODEC_NS, HEADER_BYTES, PAYLOAD_BYTES, VideoScenario
+from fairweir.video.scenario import VideoScenario
 from fairweir.video.senders import Sender
-from fairweir.video.tables import decibels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,12 +62,11 @@ OURS: Final = ("published", "rules")
 LINKS: Final = ("fixed", "varying", "aggregation", "shallow")
 #: The factor and the dB in the abstract's statements.
 SMALLER, HIGHER_DB = 6.0, 2.0
-#: Minimum time from capture to display, ms: the one-way delay of the path, encoding and decoding.
-FLOOR_MS: Final = 25.0 + 2 * Duration.from_ns(CODEC_NS).ms
 _SHORTER: Final = "95th percentile of the delay more than 6 times smaller"
 _BETTER: Final = "median SSIM more than 2 dB higher"
 _FASTER: Final = "frame rate higher"
-#: If our metric is below this value, our sender is worse than the baseline. Units: a ratio, dB, frames per second.
+#: A value that is lower than the baseline's (for SSIM: the limit's) by more than this is far from it. Units: a ratio,
+#: dB, frames per second.
 _NEAR: Final = {_SHORTER: 0.8, _BETTER: -1.0, _FASTER: -0.5}
 _KEY_MS: Final = "delay_p95_ms"
 
@@ -99,7 +111,9 @@ class Cellular:
 _SETUP: Final = (
     "the numbers of table and figure are not available, nor the system to which each statement refers: delay is "
     "compared with WebRTC's GCC, SSIM with Salsify. Generated talking head, x264 tables of frames, metrics at the "
-    "receiver for every system; `published` is the published tree once per step, `rules` decides at every frame"
+    "receiver for every system; `published` is the published tree once per step, `rules` decides at every frame. "
+    "Reasons come from experiments on the same link: a sender that knows the link's future rate, a sender of the "
+    "smallest frames, the published tree at every frame, and an encoder limited to GCC's median SSIM"
 )
 #: Links with about the mean rate and the variation of the three traces, which cannot be redistributed.
 MADE_UP: Final = (
@@ -169,17 +183,20 @@ def compare(scenarios: Sequence[VideoScenario], archive: Archive) -> Computation
     """Run our senders and the baselines on every link with every seed, and check the published statements."""
     names = (*OURS, GCC, SALSIFY, "vegas")
     sessions = sessions_of(scenarios, names, archive)
+    experiments = experiments_of(scenarios, sessions, archive)
     numbers = [
         number
         for scenario in scenarios
         for ours in OURS
-        for number in _numbers(scenario, ours, sessions[scenario.name])
+        for number in _numbers(scenario, ours, sessions[scenario.name], experiments[scenario.name])
     ]
-    numbers += [_overall(ours, sessions) for ours in OURS]
+    numbers += [_overall(ours, sessions, experiments) for ours in OURS]
     return Computation(numbers, lambda: _draw(sessions, names))
 
 
 Sessions = dict[str, dict[str, list[Session]]]
+#: Returns the reason for a failed check.
+Reason = Callable[[Check, Experiments], str]
 
 
 def sessions_of(scenarios: Sequence[VideoScenario], names: Sequence[str], archive: Archive) -> Sessions:
@@ -208,6 +225,28 @@ def sessions_of(scenarios: Sequence[VideoScenario], names: Sequence[str], archiv
     return sessions
 
 
+def experiments_of(scenarios: Sequence[VideoScenario], sessions: Sessions, archive: Archive) -> dict[str, Experiments]:
+    """Run the experiments on every link; `sessions` has those of GCC. Stored sessions are reused."""
+    prompt = [AT_EVERY_FRAME[ours] for ours in OURS]
+    smallest = [scenario.over_table(scenario.table().at_most(-math.inf)) for scenario in scenarios]
+    plain = [
+        scenario.over_table(scenario.table().at_most(_mean(sessions[scenario.name][GCC], "ssim_p50_db")))
+        for scenario in scenarios
+    ]
+    usual = sessions_of(scenarios, (KNOWN, *prompt), archive)
+    quickest = sessions_of(smallest, (QUICKEST,), archive)
+    plainly = sessions_of(plain, prompt, archive)
+    return {
+        link: Experiments(
+            known=usual[link][KNOWN],
+            quickest=quickest[link][QUICKEST],
+            at_every_frame={ours: usual[link][AT_EVERY_FRAME[ours]] for ours in OURS},
+            plain={ours: plainly[link][AT_EVERY_FRAME[ours]] for ours in OURS},
+        )
+        for link in sessions
+    }
+
+
 def _against(ours: Sequence[Session], theirs: Sequence[Session], key: str, by: Callable[[float, float], float],
              scale: Scale) -> Interval | None:  # fmt: skip
     """Compare a metric of two senders seed by seed, and return the interval; None if a session showed no frame."""
@@ -217,37 +256,39 @@ def _against(ours: Sequence[Session], theirs: Sequence[Session], key: str, by: C
     return interval([by(a, b) for a, b in pairs], scale)
 
 
-def _numbers(scenario: VideoScenario, ours: str, by_sender: Mapping[str, Sequence[Session]]) -> list[Number]:
+def _numbers(
+    scenario: VideoScenario, ours: str, by_sender: Mapping[str, Sequence[Session]], experiments: Experiments
+) -> list[Number]:
     mine, case = by_sender[ours], f"{scenario.name}, {ours}"
 
-    def number(claim: str, what: str, found: Interval | None, bound: float, published: str, why: str) -> Number:
+    def number(claim: str, what: str, measure: Measure, bound: float, published: str, reason: Reason) -> Number:
         reading = f"{what}; lower end of the 95 % interval over {SEEDS} seeds"
-        value = None if found is None else found.lo
-        # The reason why no sender can be better does not explain a sender that is worse.
-        is_near = value is not None and value > _NEAR[claim]
-        return Number(case, claim, reading, value, Bound(at_least=bound), published, why if is_near else "")
+        value = measure(mine)
+        why = ""
+        if value is not None and value < bound:
+            why = reason(Check(ours, value, bound, _NEAR[claim], measure), experiments)
+        return Number(case, claim, reading, value, Bound(at_least=bound), published, why)
 
-    delay = _against(mine, by_sender[GCC], _KEY_MS, lambda a, b: b / a, Scale.FACTOR)
-    found = [
-        number(
-            _SHORTER,
-            "GCC's over ours",
-            delay,
-            SMALLER,
-            "more than 6",
-            _no_shorter(by_sender[GCC]),
-        )
-    ]
+    shorter = _measure(by_sender[GCC], _KEY_MS, lambda a, b: b / a, Scale.FACTOR)
+    found = [number(_SHORTER, "GCC's over ours", shorter, SMALLER, "more than 6", why_not_shorter)]
     for name, label in ((GCC, "GCC's"), (SALSIFY, "Salsify's")):
         theirs = by_sender[name]
-        quality = _against(mine, theirs, "ssim_p50_db", lambda a, b: a - b, Scale.REAL)
-        what = f"ours minus {label}, dB"
-        why = _no_better(scenario, theirs)
-        found.append(number(_BETTER, what, quality, HIGHER_DB, "more than 2", why))
-        frames = _against(mine, theirs, "fps", lambda a, b: a - b, Scale.REAL)
-        what = f"ours minus {label}, frames per second"
-        found.append(number(_FASTER, what, frames, 0.0, "higher", _no_faster(scenario, theirs)))
+        better = _measure(theirs, "ssim_p50_db", lambda a, b: a - b, Scale.REAL)
+        found.append(number(_BETTER, f"ours minus {label}, dB", better, HIGHER_DB, "more than 2", why_not_better))
+        faster = _measure(theirs, "fps", lambda a, b: a - b, Scale.REAL)
+        reason = partial(why_not_faster, theirs=_mean(theirs, "fps"), fps=scenario.fps)
+        found.append(number(_FASTER, f"ours minus {label}, frames per second", faster, 0.0, "higher", reason))
     return found
+
+
+def _measure(theirs: Sequence[Session], key: str, by: Callable[[float, float], float], scale: Scale) -> Measure:
+    """Return a function that compares sessions with those of a baseline: the lower end of the interval."""
+
+    def measure(ours: Sequence[Session]) -> float | None:
+        found = _against(ours, theirs, key, by, scale)
+        return None if found is None else found.lo
+
+    return measure
 
 
 def _mean(sessions: Sequence[Session], key: str) -> float:
@@ -255,56 +296,24 @@ def _mean(sessions: Sequence[Session], key: str) -> float:
     return sum(values) / len(values) if values else math.nan
 
 
-def _no_shorter(theirs: Sequence[Session]) -> str:
-    """Return the reason why no sender can have a delay 6 times smaller; empty if one can."""
-    delay_ms = _mean(theirs, _KEY_MS)
-    if not delay_ms / SMALLER < FLOOR_MS:
-        return ""
-    return f"a sixth of our GCC's {delay_ms:.0f} ms is less than the {FLOOR_MS:.0f} ms of path and codec"
-
-
-def _no_faster(scenario: VideoScenario, theirs: Sequence[Session]) -> str:
-    """Return the reason why no sender can show more frames; empty if one can."""
-    fps = _mean(theirs, "fps")
-    return f"the baseline shows {fps:.2f} of {scenario.fps:g} frames per second" if fps > 0.995 * scenario.fps else ""
-
-
-def _no_better(scenario: VideoScenario, theirs: Sequence[Session]) -> str:
-    """Return the reason why no sender can have 2 dB more; empty if one can, or if the link rate varies.
-
-    The reason is that a video at the full link rate has less than 2 dB more than the baseline.
-    """
-    import numpy as np
-
-    if scenario.link.steps is not None or scenario.name in {Path(name).stem for name in TRACES}:
-        return ""
-    table, base = scenario.table(), scenario.link.base(scenario._base)
-    bytes_a_frame = scenario.link.nominal_rate(base) / scenario.fps * PAYLOAD_BYTES / (PAYLOAD_BYTES + HEADER_BYTES)
-    sizes, quality = table.sizes[0].mean(axis=1), decibels(np.median(table.ssim[0], axis=1))
-    order = np.argsort(sizes)
-    ceiling = float(np.interp(math.log(bytes_a_frame), np.log(sizes[order]), quality[order]))
-    known = _mean(theirs, "ssim_p50_db")
-    if not ceiling < known + HIGHER_DB:
-        return ""
-    return f"a video at the full link rate has {ceiling:.1f} dB with this encoder, the baseline {known:.1f} dB"
-
-
-def _overall(ours: str, sessions: Sessions) -> Number:
+def _overall(ours: str, sessions: Sessions, experiments: Mapping[str, Experiments]) -> Number:
     """Return the geometric mean over all links of GCC's delay divided by ours, as one number for all links."""
-    ratios = []
-    for by_sender in sessions.values():
-        found = _against(by_sender[ours], by_sender[GCC], _KEY_MS, lambda a, b: b / a, Scale.FACTOR)
-        if found is not None:
-            ratios.append(found.value)
-    mean = math.exp(sum(map(math.log, ratios)) / len(ratios)) if len(ratios) == len(sessions) else None
-    return Number(
-        f"all links, {ours}",
-        _SHORTER,
-        "GCC's over ours, geometric mean over the links",
-        mean,
-        Bound(at_least=SMALLER),
-        "more than 6",
-    )
+
+    def mean(one: Callable[[str], Sequence[Session]]) -> float | None:
+        found = [
+            _against(one(link), by_sender[GCC], _KEY_MS, lambda a, b: b / a, Scale.FACTOR)
+            for link, by_sender in sessions.items()
+        ]
+        return geometric_mean([None if factor is None else factor.value for factor in found])
+
+    value = mean(lambda link: sessions[link][ours])
+    why = ""
+    if value is not None and value < SMALLER:
+        limit = mean(lambda link: experiments[link].quickest)
+        plain = mean(lambda link: experiments[link].plain[ours])
+        why = delay_reason(SMALLER, _NEAR[_SHORTER], value=value, limit=limit, plain=plain)
+    reading = "GCC's over ours, geometric mean over the links"
+    return Number(f"all links, {ours}", _SHORTER, reading, value, Bound(at_least=SMALLER), "more than 6", why)
 
 
 def _draw(sessions: Sessions, names: Sequence[str]) -> Figure:
