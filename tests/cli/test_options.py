@@ -388,7 +388,7 @@ OTHERS = {
     "new cca": "NAME --c --dir --json",
     "new model": "NAME --dir --json",
     "new plugin": "NAME --lang --kind --dir --json",
-    "prove": "SUITE --list --model --search --certificate --out --json",
+    "prove": "SUITE --list --model --search --certificate --out --workers --cluster --json",
     "reproduce": "IDS --all --quick --on --list --index --experiments --plot --page --out --workers --cluster --json",
     "rule": "NAME --as --json",
     "run": "SCENARIO --on --seed --out --packets --pcap --qlog --pcap-at --plot --mode --traffic --record --cost"
@@ -491,6 +491,7 @@ KINDS = {
     ("guard examine", "with --on kernel"): "x.json --on kernel",
     ("guard run", "without --policy cap"): "-i lo",
     ("guard run", "with --config"): "-i lo --config x.toml",
+    ("prove", "with --cluster"): "aimd --cluster tcp://localhost:1",
     ("prove", "with --list"): "--list",
     ("reproduce", "with --index"): "--index",
     ("reproduce", "with --list"): "--list",

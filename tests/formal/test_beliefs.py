@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 
 import pytest
@@ -18,7 +19,7 @@ from fairweir.formal.encoding.invariant import invariant
 from fairweir.formal.encoding.system import System
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import violations
-from fairweir.formal.lemmas.beliefs import settle
+from fairweir.formal.lemmas.beliefs import settle, steps_by_solver
 from fairweir.formal.models import MODELS
 from fairweir.formal.solving.solve import Answer, ProofOutcome, Question, ask
 
@@ -30,6 +31,13 @@ def named(bound: Bound) -> str:
 @pytest.mark.parametrize("bound", [*bounds(Grid(5)), *bounds(Grid(6, per_r=2))][::3], ids=named)
 def test_no_trace_leaves_a_belief(bound: Bound) -> None:
     assert settle(bound, 60.0).outcome is ProofOutcome.PROVED
+
+
+def test_steps_are_data_for_other_processes() -> None:
+    steps = list(steps_by_solver(3, 60.0))
+    for step in (steps[0], steps[-1]):
+        result = pickle.loads(pickle.dumps(step.job))()  # noqa: S301
+        assert (result.name, result.outcome) == (step.name, result.expects)
 
 
 @pytest.mark.parametrize("bound", list(controls(Grid(6))), ids=named)

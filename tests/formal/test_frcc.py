@@ -32,7 +32,7 @@ from fairweir.formal.frcc.jittery import (
 from fairweir.formal.frcc.lemmas import PUBLISHED, Lemma, Range, all_in
 from fairweir.formal.frcc.replay import replay
 from fairweir.formal.frcc.rounds import max_rounds, rounds_to_band, seams, steps_of
-from fairweir.formal.frcc.suite import check
+from fairweir.formal.frcc.suite import check, stored
 from fairweir.formal.lemmas.result import ProofOutcome
 from fairweir.formal.solving.solve import Question, VacuousError, ask
 from fairweir.formal.solving.solvers import Budget, Race
@@ -145,9 +145,8 @@ def test_numbers_that_jitter_cannot_bring_about_do_not_count_as_a_refutation() -
 
 
 def test_questions_are_stored_for_other_solvers(tmp_path: Path) -> None:
-    proved, refuted = check(LEMMAS[0], out=tmp_path), check(WRONG[0], out=tmp_path)
-    for result, verdict in ((proved, z3.unsat), (refuted, z3.sat)):
-        (file,) = result.files
+    for lemma, verdict in ((LEMMAS[0], z3.unsat), (WRONG[0], z3.sat)):
+        (file,) = stored(lemma, check(lemma), tmp_path).files
         solver = z3.Solver()
         solver.from_file(file)
         assert solver.check() == verdict

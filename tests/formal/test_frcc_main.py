@@ -204,6 +204,22 @@ def test_a_suite_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert sum(why in r.note for r in results) == 1
 
 
+def test_results_and_their_order_do_not_depend_on_the_number_of_processes() -> None:
+    ranges = [COARSE, replace(COARSE, r_low=Fraction(11, 10), r_high=Fraction(6, 5))]
+    ended: list[int] = []
+
+    def prove(workers: int) -> list[LemmaResult]:
+        ended.clear()
+        found = main_suite.run(
+            Request(workers=workers), lambda at, result: ended.append(at.place), ranges, [], main_suite.Effort(1, 200)
+        )
+        return [replace(result, cpu_s=0.0, solver="") for result in found]
+
+    one = prove(1)
+    assert prove(2) == one
+    assert sorted(ended) == list(range(len(one)))
+
+
 def test_a_gap_or_an_open_range_concludes_nothing() -> None:
     apart = [COARSE, replace(COARSE, r_low=Fraction(2), r_high=Fraction(21, 10))]
     results = main_suite.run(Request(), lambda at, result: None, apart, [], main_suite.Effort(0, 0))

@@ -262,6 +262,46 @@ def test_synthesis_on_a_cluster_finds_the_same_rules(
     assert json.loads(out)["solutions"] == here["solutions"]
 
 
+#: What of a lemma's result depends on the machine: the CPU time, and the solver that answered first.
+TIMED = {"cpu_s", "solver"}
+
+
+def lemmas(document: Any) -> Any:
+    """Return the results of a suite, without what depends on the speed of the machine."""
+    return [{key: value for key, value in one.items() if key not in TIMED} for one in document["lemmas"]]
+
+
+def test_lemmas_have_the_same_results_anywhere(lab: Lab, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("z3")
+    found = []
+    for number in ("1", "2"):
+        code = main(["prove", "aimd", "--points", "4", "--json", "--workers", number])
+        found.append((code, lemmas(json.loads(capfd.readouterr().out))))
+    code, out, err = run(f"prove aimd --points 4 --json --cluster {lab.address}", tmp_path)
+    assert out, err
+    assert found == [(code, lemmas(json.loads(out)))] * 2
+
+
+def test_proofs_of_a_cluster_are_stored_here_and_reused(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("z3")
+    monkeypatch.chdir(tmp_path)
+    words = "prove aimd --points 4 --certificate --out there --json"
+    code, out, err = run(f"{words} --cluster {lab.address}", tmp_path)
+    assert "Traceback" not in err
+    there = json.loads(out)
+    asked = [one for one in there["lemmas"] if one["outcome"] in ("proved", "refuted") and one["about"] != "logic"]
+    assert all(Path(file).is_file() for one in asked for file in one["files"])
+    assert main(words.split()) == code
+    again = {one["name"]: one for one in json.loads(capfd.readouterr().out)["lemmas"]}
+    assert asked
+    for one in asked:
+        checked = "certificate checked again" if one["outcome"] == "proved" else "trace judged again"
+        assert again[one["name"]]["kept"] == checked
+        assert (again[one["name"]]["outcome"], again[one["name"]]["claim"]) == (one["outcome"], one["claim"])
+
+
 SWEEPS = """
 import sys
 from pathlib import Path

@@ -172,7 +172,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule("with --config", lambda p: p["config"] is not None, refuses=frozenset({"policy"})),
     ),
     "guard train": (_ON_CLUSTER, _where("world", ("kernel",), "with --on kernel", "cluster")),
-    "prove": (_with("list_only", "--list"),),
+    "prove": (_ON_CLUSTER, _with("list_only", "--list")),
     "reproduce": (
         _ON_CLUSTER,
         _with("index", "--index", "page"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairweir.cli import output
-from fairweir.cli.options import AsJson
+from fairweir.cli.options import AsJson, ClusterAddress, Workers, where
 from fairweir.cli.progress import meter
 from fairweir.documents.atomic_write import write_text
 from fairweir.documents.suggestions import did_you_mean
@@ -49,6 +49,8 @@ def prove(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Store answers and traces here; answers found here are reused.")
     ] = None,
+    workers: Workers = None,
+    cluster: ClusterAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Prove a suite of lemmas over every behavior of a network model, and compare our constants with published ones.
@@ -81,8 +83,8 @@ def prove(
         )
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-    request = Request(points, budget, search, certificate, out, model)
-    finished: list[LemmaResult] = []
+    request = Request(points, budget, search, certificate, out, model, where(workers, cluster))
+    finished: dict[int, LemmaResult] = {}
     try:
         with meter(chosen.name, counts=True) as report:
 
@@ -90,13 +92,15 @@ def prove(
                 report(at.doing)
                 report.count(at.done, at.total)
                 if result is not None:
-                    finished.append(result)
+                    finished[at.place] = result
 
             results = chosen.load()(request, on_progress)
     except KeyboardInterrupt:
-        _keep(chosen, finished, request)
-        if finished and not as_json:
-            output.stdout.print(_table(chosen, finished))
+        # In the order of the suite, not in the order in which the jobs ended.
+        ended = [finished[place] for place in sorted(finished)]
+        _keep(chosen, ended, request)
+        if ended and not as_json:
+            output.stdout.print(_table(chosen, ended))
         raise
     _keep(chosen, results, request)
     if as_json:

@@ -7,6 +7,8 @@ claims that are false by a small amount, so that the solvers must refute them.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 
 from fairweir.documents.atomic_write import write_text
@@ -25,14 +27,16 @@ from fairweir.formal.frcc.lemmas import PUBLISHED, Lemma
 from fairweir.formal.frcc.replay import replay
 from fairweir.formal.frcc.rounds import seams
 from fairweir.formal.lemmas.result import LemmaResult, ProofOutcome
-from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
+from fairweir.formal.lemmas.steps import Step, settle_all
+from fairweir.formal.lemmas.suites import OnProgress, Request
 from fairweir.formal.solving.solve import ask
 from fairweir.formal.solving.solvers import Budget
 
-Step = Identity | Claim | Lemma
+Part = Identity | Claim | Lemma
+"""A step of a proof."""
 
 
-def ideal_link() -> list[Step]:
+def ideal_link() -> list[Part]:
     """Return the steps for a link without jitter.
 
     The steps are theorem 7.5.1, rounds with overlapping probes, and fixed points of flows with different propagation
@@ -47,17 +51,17 @@ def ideal_link() -> list[Step]:
     ]
 
 
-def jittery_link() -> list[Step]:
+def jittery_link() -> list[Part]:
     """Return the steps of theorem 7.5.2 under the assumptions of its proof, and controls that solvers must refute."""
     return [*published.theorem(), *seams("the lemmas add up", PUBLISHED), *published.controls()]
 
 
-def faults() -> list[Step]:
+def faults() -> list[Part]:
     """Return the errors in print, as lemmas that solvers must refute."""
     return [*published.faults()]
 
 
-def corrections() -> list[Step]:
+def corrections() -> list[Part]:
     """Return the corrected lemmas, and the claims that lead from these lemmas to the theorem."""
     return [*published.put_right()]
 
@@ -69,29 +73,53 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
     ------
     SolverError : a solver is missing, or two contradict each other
     """
-    steps = [*ideal_link(), *jittery_link(), *faults(), *corrections()]
-    results: list[LemmaResult] = []
-    for number, step in enumerate(steps):
-        on_progress(Progress(step.name, number, len(steps)), None)
-        result = settle(step, request.budget_s, request.out)
-        results.append(result)
-        on_progress(Progress(step.name, number + 1, len(steps)), result)
-    return results
+
+    def conclude(place: int, result: LemmaResult) -> LemmaResult:
+        return stored(parts()[place], result, request.out)
+
+    steps = [
+        Step(part.name, partial(_settled, place, request.budget_s), partial(conclude, place))
+        for place, part in enumerate(parts())
+    ]
+    return settle_all(steps, request, on_progress)
 
 
-def settle(step: Step, budget_s: float = 60.0, out: Path | None = None) -> LemmaResult:
+@cache
+def parts() -> tuple[Part, ...]:
+    """Return all steps, in the order of the table of results."""
+    return (*ideal_link(), *jittery_link(), *faults(), *corrections())
+
+
+def _settled(place: int, budget_s: float) -> LemmaResult:
+    return settle(parts()[place], budget_s)
+
+
+def settle(part: Part, budget_s: float = 60.0) -> LemmaResult:
     """Check a step by algebra or by the solvers.
 
     Parameters
     ----------
-    step : Identity, Lemma or Claim
+    part : Identity, Lemma or Claim
     budget_s : float, CPU seconds of each solver
-    out : Path, folder in which the solvers' question is stored; None: store nothing
     """
-    return step.check() if isinstance(step, Identity) else check(step, budget_s, out)
+    return part.check() if isinstance(part, Identity) else check(part, budget_s)
 
 
-def check(step: Lemma | Claim, budget_s: float = 60.0, out: Path | None = None) -> LemmaResult:
+def stored(part: Part, result: LemmaResult, out: Path | None) -> LemmaResult:
+    """Write the solvers' question, which is satisfiable if and only if the claim is wrong; return the result with it.
+
+    Parameters
+    ----------
+    out : Path, folder for the question as SMT-LIB; None: store nothing
+    """
+    if out is None or isinstance(part, Identity):
+        return result
+    file = out / f"frcc-{slug(part.name.replace('/', '-'))}.smt2"
+    write_text(file, part.question().negated())
+    return replace(result, files=(str(file),))
+
+
+def check(step: Lemma | Claim, budget_s: float = 60.0) -> LemmaResult:
     """Check one step by solvers.
 
     The refutation of a lemma counts only if the solver's counterexample can be replayed in exact fractions.
@@ -100,15 +128,13 @@ def check(step: Lemma | Claim, budget_s: float = 60.0, out: Path | None = None) 
     ----------
     step : Lemma or Claim
     budget_s : float, CPU seconds of each solver
-    out : Path, folder for the question as SMT-LIB, which is satisfiable if and only if the claim is wrong
 
     Raises
     ------
     VacuousError : the step's assumptions contradict each other
     """
     constants = step.constants if isinstance(step, Lemma) else ()
-    question = step.question()
-    answer = ask(question, Budget(cpu_s=budget_s))
+    answer = ask(step.question(), Budget(cpu_s=budget_s))
     outcome, note = answer.outcome, step.note
     if outcome in (ProofOutcome.UNKNOWN, ProofOutcome.VACUOUS):
         note = answer.reason
@@ -118,11 +144,6 @@ def check(step: Lemma | Claim, budget_s: float = 60.0, out: Path | None = None) 
             outcome, note = ProofOutcome.UNKNOWN, "the solver's counterexample does not replay"
         else:
             note = ": ".join(filter(None, [note, str(played)]))
-    files: tuple[str, ...] = ()
-    if out is not None:
-        file = out / f"frcc-{slug(step.name.replace('/', '-'))}.smt2"
-        write_text(file, question.negated())
-        files = (str(file),)
     return LemmaResult(
         step.name,
         step.claim,
@@ -132,6 +153,5 @@ def check(step: Lemma | Claim, budget_s: float = 60.0, out: Path | None = None) 
         answer.solver,
         answer.cpu_s,
         note,
-        files,
         about=step.about,
     )

@@ -93,6 +93,11 @@ def undetected_below(system: System, bound: z3.ArithRef) -> z3.BoolRef:
 
 def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
     """Ask the solvers all lemmas about AIMD, and return one result per lemma."""
+    return [*answer_all(inquiries, request, on_progress), *summary(stitch(PLAN))]
+
+
+def inquiries(request: Request) -> list[Inquiry]:
+    """Return the lemmas."""
     system = build(request.points or POINTS, request.model or "ccac")
     limit = Constant("cwnd <=", "C(R+D) + beta + MSS", "C(R+D) + beta + MSS")
     falls = Constant("cwnd falls by", "MSS", "MSS")
@@ -108,7 +113,7 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
         name = f"window on the way, {packets} MSS"
         return inquire_bound(system, name, STEADY, words, bounded(system, packets), expects=expects)
 
-    inquiries = [
+    found = [
         inquire(system, FALL, limit, falls),
         inquire(system, STAY, limit, objectives=bounded(system)),
         inquire(system, tight, expects=ProofOutcome.REFUTED),
@@ -119,6 +124,4 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
         ),
         inquire_bound(system, "utilization", ANYWHERE, "S >= C(T-D)/2", half, expects=ProofOutcome.REFUTED),
     ]
-    if request.model not in (None, "ccac"):
-        inquiries = elsewhere(inquiries)
-    return [*answer_all(inquiries, request, on_progress), *summary(stitch(PLAN))]
+    return found if request.model in (None, "ccac") else elsewhere(found)

@@ -10,8 +10,10 @@ equally spaced points in time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from resource import RUSAGE_SELF, getrusage
+from typing import Any
 
 from fairweir.formal.beliefs import sampled, soundness
 from fairweir.formal.beliefs.families import FAMILIES
@@ -22,7 +24,8 @@ from fairweir.formal.encoding.senders import Sender
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import violations
 from fairweir.formal.lemmas.result import About, LemmaResult
-from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
+from fairweir.formal.lemmas.steps import Step, as_it_is, settle_all
+from fairweir.formal.lemmas.suites import OnProgress, Request
 from fairweir.formal.lemmas.trial import Trial, families_of, try_out
 from fairweir.formal.models import MODELS, NETWORKS
 from fairweir.formal.solving.solve import ProofOutcome, Question, ask
@@ -37,14 +40,6 @@ TRACES = 2500
 TRACES_TOGETHER = 500
 
 
-@dataclass(frozen=True)
-class Step:
-    """The name of a lemma, and the function that proves or refutes it."""
-
-    name: str
-    settle: Callable[[], LemmaResult]
-
-
 def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
     """Check each belief with one and with two steps per R, then false claims (controls), then random traces.
 
@@ -53,13 +48,7 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
     SolverError : a solver is missing, or two contradict each other
     """
     points = request.points or POINTS
-    steps = [*_by_solver(points, request.budget_s), *_by_random_traces(points)]
-    results: list[LemmaResult] = []
-    for number, step in enumerate(steps):
-        on_progress(Progress(step.name, number, len(steps)), None)
-        results.append(step.settle())
-        on_progress(Progress(step.name, number + 1, len(steps)), results[-1])
-    return results
+    return settle_all([*steps_by_solver(points, request.budget_s), *_by_random_traces(points)], request, on_progress)
 
 
 def settle(bound: Bound, budget_s: float) -> LemmaResult:
@@ -81,21 +70,46 @@ def settle(bound: Bound, budget_s: float) -> LemmaResult:
     )
 
 
-def _by_solver(points: int, budget_s: float) -> Iterator[Step]:
+@dataclass(frozen=True)
+class _Prove:
+    """The job that asks the solvers about one bound.
+
+    Attributes
+    ----------
+    make : function that yields bounds, and its arguments
+    index : int, index of the bound among them
+    """
+
+    make: Callable[..., Iterator[Bound]]
+    arguments: tuple[Any, ...]
+    index: int
+    name: str
+    budget_s: float
+
+    def __call__(self) -> LemmaResult:
+        """Return the result."""
+        bound = _made(self.make, *self.arguments)[self.index]
+        return settle(replace(bound, name=self.name), self.budget_s)
+
+
+@lru_cache(maxsize=2)
+def _made(make: Callable[..., Iterator[Bound]], *arguments: Any) -> list[Bound]:
+    """Return the bounds that `make` yields; neighboring jobs of a process share their encodings."""
+    return list(make(*arguments))
+
+
+def steps_by_solver(points: int, budget_s: float) -> Iterator[Step]:
+    """Yield the steps that solvers settle: beliefs, with one and with two steps per R, and then controls."""
+    makers: list[tuple[str, Callable[..., Iterator[Bound]], tuple[Any, ...]]] = []
     for grid in (Grid(points), Grid(points, per_r=2)):
         suffix = "" if grid.per_r == 1 else " (2 steps per R)"
-        for bound in soundness.bounds(grid):
-            yield Step(bound.name + suffix, _settled(bound, suffix, budget_s))
-    for per_r in (2, 4):
-        for bound in sampled.bounds(points, per_r):
-            yield Step(bound.name, _settled(bound, "", budget_s))
-    for bound in soundness.controls(Grid(points)):
-        yield Step(bound.name, _settled(bound, "", budget_s))
-
-
-def _settled(bound: Bound, suffix: str, budget_s: float) -> Callable[[], LemmaResult]:
-    named = Bound(bound.name + suffix, bound.claim, bound.system, bound.holds, bound.is_sound)
-    return lambda: settle(named, budget_s)
+        makers += [(suffix, soundness.bounds_of, (family, grid)) for family in FAMILIES]
+    makers += [("", sampled.bounds, (points, per_r)) for per_r in (2, 4)]
+    makers.append(("", soundness.controls, (Grid(points),)))
+    for suffix, make, arguments in makers:
+        for index, bound in enumerate(make(*arguments)):
+            name = bound.name + suffix
+            yield Step(name, _Prove(make, arguments, index, name, budget_s), as_it_is)
 
 
 #: Combinations of senders whose random traces are checked without beliefs. A window-limited sender may pause, and flows
@@ -121,16 +135,17 @@ def _random(model: str, grid: Grid, buffer: Buffer, senders: Sequence[Sender], t
     steps = "" if grid.per_r == 1 else f", {grid.per_r} steps per R"
     name = f"{traces} random traces: {model} {buffer}{steps}{flows}"
 
-    def settle_it() -> LemmaResult:
-        begun = getrusage(RUSAGE_SELF).ru_utime
-        system = MODELS[model].build(grid, buffer, senders)
-        if len(senders) == 1 and senders[0] is Sender.RATE:
-            for family in families_of(model, buffer):
-                FAMILIES[family].attach(system)
-        trial = try_out(system, range(traces))
-        return _of_trial(name, trial, getrusage(RUSAGE_SELF).ru_utime - begun)
+    return Step(name, partial(_played, name, model, grid, buffer, tuple(senders), traces), as_it_is)
 
-    return Step(name, settle_it)
+
+def _played(name: str, model: str, grid: Grid, buffer: Buffer, senders: tuple[Sender, ...], traces: int) -> LemmaResult:
+    begun = getrusage(RUSAGE_SELF).ru_utime
+    system = MODELS[model].build(grid, buffer, senders)
+    if len(senders) == 1 and senders[0] is Sender.RATE:
+        for family in families_of(model, buffer):
+            FAMILIES[family].attach(system)
+    trial = try_out(system, range(traces))
+    return _of_trial(name, trial, getrusage(RUSAGE_SELF).ru_utime - begun)
 
 
 def _of_trial(name: str, trial: Trial, cpu_s: float) -> LemmaResult:

@@ -163,12 +163,15 @@ def two_probes(system: System) -> z3.BoolRef:
 
 def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
     """Ask the solvers all lemmas about cc_probe_slow, and return one result per lemma."""
+    return [*answer_all(inquiries, request, on_progress), *summary(stitch(PLAN))]
+
+
+def inquiries(request: Request) -> list[Inquiry]:
+    """Return the lemmas."""
     points = request.points or POINTS
     if request.model not in (None, "cbr-delay"):
-        lemmas = elsewhere(ours(build(points, model=request.model)))
-        return [*answer_all(lemmas, request, on_progress), *summary(stitch(PLAN))]
-    inquiries = [*ours(build(points)), *as_published(build(points, Expiry.AT_END))]
-    return [*answer_all(inquiries, request, on_progress), *summary(stitch(PLAN))]
+        return elsewhere(ours(build(points, model=request.model)))
+    return [*ours(build(points)), *as_published(build(points, Expiry.AT_END))]
 
 
 def ours(system: System) -> Iterator[Inquiry]:

@@ -160,23 +160,28 @@ def as_printed(system: System, where: str, *, may_pause: bool) -> Iterator[Inqui
 
 def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
     """Ask the solvers all lemmas about cc_qdel, or search for tightest constants, and return one result per lemma."""
+    if request.search:
+        return seek_all(constants, request, on_progress)
+    return [*answer_all(inquiries, request, on_progress), *summary(stitch(plan()))]
+
+
+def inquiries(request: Request) -> list[Inquiry]:
+    """Return the lemmas."""
     points = request.points or POINTS
     main = build(request.model or "ccac", points)
-    if request.search:
-        return search(main, request, on_progress)
     if request.model not in (None, "ccac"):
-        return [*answer_all(elsewhere(ours(main)), request, on_progress), *summary(stitch(plan()))]
+        return elsewhere(ours(main))
     published = build("ccac-published", points)
-    inquiries = [
+    return [
         *ours(main),
         *as_printed(main, "ACKs may pause", may_pause=True),
         *as_printed(published, "published model", may_pause=False),
     ]
-    return [*answer_all(inquiries, request, on_progress), *summary(stitch(plan()))]
 
 
-def search(system: System, request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Search for the tightest value of each constant: the strongest value with which the lemma is proved."""
+def constants(request: Request) -> list[Sought]:
+    """Return the constants whose tightest values a search finds: the strongest value with which the lemma is proved."""
+    system = build(request.model or "ccac", request.points or POINTS)
     steady = with_history(Lemmas(OURS).stays_drained).start
     tenth, percent = Fraction(1, 10), Fraction(1, 100)
 
@@ -194,14 +199,13 @@ def search(system: System, request: Request, on_progress: OnProgress) -> list[Le
         n = replace(OURS, moves=factor)
         return inquire(system, Lemmas(n).low, objectives=met(system, n))
 
-    lemmas = [
+    return [
         Sought("B.4.7 utilization", "C", serves, Fraction(1, 2), Fraction(1), percent, Fraction(89, 100)),
         Sought("B.4.7 queue", "C(R+D)", queues, Fraction(6), Fraction(4), tenth, Fraction(44, 10)),
         Sought("B.4.4 factor", "", shrinks, Fraction(11, 10), Fraction(2), tenth, Fraction(17, 10)),
         Sought("B.4.2 factor, C_L stale", "", moves, Fraction(101, 100), Fraction(13, 10), percent, Fraction(11, 10)),
         *(_upper_limit(system, least) for least in LEAST),
     ]
-    return seek_all(lemmas, request, on_progress)
 
 
 def _upper_limit(system: System, least: Fraction) -> Sought:

@@ -23,7 +23,7 @@ from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.system import System
 from fairweir.formal.hand_encoded import HAND_ENCODED
 from fairweir.formal.lemmas.ask_transition import inquire, inquire_bound
-from fairweir.formal.lemmas.inquiry import answer_all, elsewhere
+from fairweir.formal.lemmas.inquiry import Inquiry, answer_all, elsewhere
 from fairweir.formal.lemmas.result import Constant, LemmaResult
 from fairweir.formal.lemmas.states import ANYWHERE, Amount, Better, Measure, Progress, State, Transition
 from fairweir.formal.lemmas.stitch import Phase, Plan, stitch, summary
@@ -79,6 +79,11 @@ def build(points: int, *, composes: bool, model: str = "ccac") -> System:
 
 def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
     """Ask the solvers all lemmas about the Copa-like algorithm, and return one result per lemma."""
+    return [*answer_all(inquiries, request, on_progress), *summary(stitch(PLAN))]
+
+
+def inquiries(request: Request) -> list[Inquiry]:
+    """Return the lemmas."""
     points = request.points or POINTS
     model = request.model or "ccac"
     composing, single = build(points, composes=True, model=model), build(points, composes=False, model=model)
@@ -91,7 +96,7 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
     most = BOUND + (2 + points) * composing.alpha
     bounded = z3.And(*(composing.queue(t) <= most for t in range(composing.grid.points)))
     tenth = Fraction(1, 10) * (composing.grid.span - composing.grid.jitter)
-    inquiries = [
+    found = [
         inquire(composing, FALL, window),
         inquire(composing, STAY, window),
         inquire(composing, DRAIN, queue),
@@ -102,6 +107,4 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
             expects=ProofOutcome.REFUTED,
         ),
     ]  # fmt: skip
-    if model != "ccac":
-        inquiries = elsewhere(inquiries)
-    return [*answer_all(inquiries, request, on_progress), *summary(stitch(PLAN))]
+    return found if model == "ccac" else elsewhere(found)

@@ -16,10 +16,12 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import z3
 
@@ -33,9 +35,13 @@ from fairweir.formal.encoding.system import System
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import violations
 from fairweir.formal.lemmas.result import About, Constant, LemmaResult
-from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
+from fairweir.formal.lemmas.steps import Step, settle_all, without_places
+from fairweir.formal.lemmas.suites import OnProgress, Request
 from fairweir.formal.solving.solve import ProofOutcome, Question, ask, control
 from fairweir.formal.solving.solvers import Budget
+
+if TYPE_CHECKING:
+    from fairweir.formal.certificates.certificate import Certificate
 
 #: Limit on z3's steps in the search for a certificate. The search takes several times as many steps as the answer.
 CERTIFICATE_STEPS = 1_000_000_000
@@ -100,6 +106,64 @@ class Inquiry:
         return found
 
 
+@dataclass(frozen=True)
+class Settled:
+    """The answer to an inquiry, with the contents of the files in which it can be stored.
+
+    Attributes
+    ----------
+    result : LemmaResult, without paths
+    fingerprint : str, of the inquiry; empty if the answer is not to be stored
+    trace : str, the trace that refutes the claim; empty if it is not refuted
+    question, certificate : the question and its certificate, if the request asks for certificates; otherwise empty
+    """
+
+    result: LemmaResult
+    fingerprint: str = ""
+    trace: str = field(default="", repr=False)
+    question: str = field(default="", repr=False)
+    certificate: Certificate | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """The job that settles one inquiry of a suite. A process makes the inquiries of a suite only once.
+
+    Attributes
+    ----------
+    make : function of a module that returns the inquiries of a request, or the constants that a request seeks
+    request : Request, without a folder
+    index : int, index in what `make` returns
+    value : Fraction, value of the constant, if `make` returns constants
+    known : LemmaResult, the stored answer, if only its certificate is missing
+    is_stored : bool, whether the answer is to be stored
+    """
+
+    make: Callable[[Request], Sequence[Any]]
+    request: Request
+    index: int
+    value: Fraction | None = None
+    known: LemmaResult | None = None
+    is_stored: bool = False
+
+    @property
+    def inquiry(self) -> Inquiry:
+        """The inquiry."""
+        made = made_by(self.make, self.request)[self.index]
+        found: Inquiry = made if self.value is None else made.lemma(self.value)
+        return found
+
+    def __call__(self) -> Settled:
+        """Settle the inquiry."""
+        return settle(self.inquiry, self.request, self.known, is_stored=self.is_stored)
+
+
+@lru_cache(maxsize=1)
+def made_by(make: Callable[[Request], Sequence[Any]], request: Request) -> Sequence[Any]:
+    """Return what `make` returns for a request. The latest is cached, because encodings take seconds."""
+    return make(request)
+
+
 def answer(inquiry: Inquiry, request: Request) -> LemmaResult:
     """Return the result of a lemma: the stored answer if this answer can be verified, otherwise the solvers' answer.
 
@@ -113,39 +177,86 @@ def answer(inquiry: Inquiry, request: Request) -> LemmaResult:
     VacuousError : the assumptions contradict each other
     SolverError : a solver is missing, or two contradict each other
     """
-    blank = LemmaResult(
+    known, doubt = recall(inquiry, request)
+    if known is not None and not needs_work(known, request):
+        return noted(inquiry, known)
+    return conclude(settle(inquiry, request, known, is_stored=request.out is not None), inquiry, request, doubt)
+
+
+def recall(inquiry: Inquiry, request: Request) -> tuple[LemmaResult | None, str]:
+    """Return the stored answer, or None; and the reason if a stored answer was rejected."""
+    if request.out is None or not (request.out / ANSWERS).is_dir():
+        return None, ""
+    shelf = _Shelf(inquiry, request.out, inquiry.fingerprint)
+    if not shelf.path.exists():
+        return None, ""
+    try:
+        return shelf.recall(_blank(inquiry), Budget(request.budget_s)), ""
+    except NotBelievedError as error:
+        return None, f"a stored result was rejected and the question was asked again: {error}"
+
+
+def needs_work(known: LemmaResult, request: Request) -> bool:
+    """Return whether the request asks for a certificate that a stored answer does not have."""
+    return request.certificate and known.outcome is ProofOutcome.PROVED and known.kept != CERTIFIED
+
+
+def settle(inquiry: Inquiry, request: Request, known: LemmaResult | None = None, *, is_stored: bool) -> Settled:
+    """Ask the solvers, and find a certificate if the request asks for one.
+
+    Parameters
+    ----------
+    inquiry : Inquiry
+    request : Request, with the budget
+    known : LemmaResult, the stored answer, if only its certificate is missing
+    is_stored : bool, whether the answer is to be stored
+    """
+    found = _asked(inquiry, request) if known is None else Settled(known)
+    if request.certificate and found.result.outcome is ProofOutcome.PROVED:
+        found = _certified(found, inquiry)
+    return replace(found, fingerprint=inquiry.fingerprint) if is_stored else found
+
+
+def conclude(settled: Settled, inquiry: Inquiry, request: Request, doubt: str = "") -> LemmaResult:
+    """Store an answer in the folder of the request, if there is one, and return the result.
+
+    Parameters
+    ----------
+    doubt : str, the reason if a stored answer was rejected
+    """
+    result = settled.result
+    if request.out is not None:
+        result = _Shelf(inquiry, request.out, settled.fingerprint).put(settled)
+    return noted(inquiry, result, doubt)
+
+
+def noted(inquiry: Inquiry, result: LemmaResult, doubt: str = "") -> LemmaResult:
+    """Return a result with the inquiry's note, and with the reason if a stored answer was rejected."""
+    return replace(result, note=_joined(inquiry.note, doubt, result.note))
+
+
+def _blank(inquiry: Inquiry) -> LemmaResult:
+    return LemmaResult(
         inquiry.name, inquiry.claim, ProofOutcome.UNKNOWN, inquiry.expects, inquiry.constants, about=inquiry.about
     )
-    shelf = None if request.out is None else _Shelf(inquiry, request.out)
-    result, doubt = None, ""
-    if shelf is not None and shelf.path.exists():
-        try:
-            result = shelf.recall(blank, Budget(request.budget_s))
-        except NotBelievedError as error:
-            doubt = f"a stored result was rejected and the question was asked again: {error}"
-    if result is None:
-        result = _asked(inquiry, request, blank, shelf)
-    if request.certificate and result.outcome is ProofOutcome.PROVED and result.kept != CERTIFIED:
-        result = _certified(result, inquiry, shelf)
-    if shelf is not None and (not result.kept or request.certificate) and result.kept != CERTIFIED:
-        shelf.keep(result)
-    return replace(result, note="; ".join(filter(None, [inquiry.note, doubt, result.note])))
 
 
-def _asked(inquiry: Inquiry, request: Request, blank: LemmaResult, shelf: _Shelf | None) -> LemmaResult:
+def _joined(*notes: str) -> str:
+    return "; ".join(filter(None, notes))
+
+
+def _asked(inquiry: Inquiry, request: Request) -> Settled:
     found = ask(inquiry.question, Budget(request.budget_s))
     note = found.reason if found.outcome in (ProofOutcome.UNKNOWN, ProofOutcome.VACUOUS) else ""
+    blank = _blank(inquiry)
     result = replace(blank, outcome=found.outcome, solver=found.solver, cpu_s=found.cpu_s, note=note)
     if found.outcome is not ProofOutcome.REFUTED:
-        return result
+        return Settled(result)
     trace = Trace.from_values(inquiry.system, found.values)
     if wrong := inquiry.objections(trace):
         note = f"the solver's trace does not replay: {wrong[0]} ({len(wrong)} in all)"
-        return replace(result, outcome=ProofOutcome.UNKNOWN, note=note)
-    if shelf is None:
-        return result
-    write_text(shelf.trace, trace.to_json())
-    return replace(result, files=(str(shelf.trace),))
+        return Settled(replace(result, outcome=ProofOutcome.UNKNOWN, note=note))
+    return Settled(result, trace=trace.to_json())
 
 
 def elsewhere(inquiries: Iterable[Inquiry]) -> list[Inquiry]:
@@ -177,15 +288,30 @@ def weakest_check(results: Iterable[LemmaResult]) -> str:
 class _Shelf:
     """The files in which the answer to one question is stored."""
 
-    def __init__(self, inquiry: Inquiry, out: Path) -> None:
+    def __init__(self, inquiry: Inquiry, out: Path, fingerprint: str) -> None:
         self.inquiry = inquiry
-        self.fingerprint = inquiry.fingerprint
+        self.fingerprint = fingerprint
         stem = f"{_stem(inquiry.name)}.{self.fingerprint[:8]}"
-        self.path = out / "answers" / f"{self.fingerprint[:16]}.json"
+        self.path = out / ANSWERS / f"{self.fingerprint[:16]}.json"
         self.trace = out / "traces" / f"{stem}.json"
         self.certificate = out / "certificates" / stem
 
-    def keep(self, result: LemmaResult) -> None:
+    def put(self, settled: Settled) -> LemmaResult:
+        """Store an answer and its files, and return the result with their paths."""
+        result, files = settled.result, list[str]()
+        if settled.trace:
+            write_text(self.trace, settled.trace)
+            files.append(str(self.trace))
+        if settled.certificate is not None:
+            from fairweir.formal.certificates.certificate import save
+
+            self.certificate.mkdir(parents=True, exist_ok=True)
+            files += map(str, save(settled.certificate, settled.question, self.certificate))
+        result = replace(result, files=(*result.files, *files))
+        self._keep(result)
+        return result
+
+    def _keep(self, result: LemmaResult) -> None:
         """Store an answer with a seal; an answer that is ``unknown`` or ``vacuous`` is not stored."""
         if result.outcome not in (ProofOutcome.PROVED, ProofOutcome.REFUTED):
             return
@@ -260,47 +386,57 @@ class _Shelf:
         return replace(known, outcome=ProofOutcome.PROVED, kept=UNCHECKED, note=note)
 
 
+#: Folder of stored answers in the folder of a request.
+ANSWERS = "answers"
 #: File names in a certificate's folder.
 QUESTION, PROOF = "question.smt2", "certificate.txt"
 
 
 def answer_all(
-    inquiries: Sequence[Inquiry], request: Request, on_progress: OnProgress, more: int = 0
+    make: Callable[[Request], Sequence[Inquiry]], request: Request, on_progress: OnProgress
 ) -> list[LemmaResult]:
-    """Return one result per inquiry, in the same order.
+    """Return one result per inquiry of a suite, in the order of the inquiries.
 
     Parameters
     ----------
-    inquiries : in the order of the lines in the table of results
+    make : function of a module that returns the inquiries of a request
     request : Request
-    on_progress : called before and after each inquiry
-    more : int, number of lines that the caller will add to the table; the reported total includes these lines
+    on_progress : as of :func:`settle_all`
     """
-    results = []
-    total = len(inquiries) + more
-    for i, inquiry in enumerate(inquiries):
-        on_progress(Progress(inquiry.name, i, total), None)
-        results.append(answer(inquiry, request))
-        on_progress(Progress(inquiry.name, i + 1, total), results[-1])
-    return results
+    bare = without_places(request)
+    return answer_jobs([Ask(make, bare, index) for index in range(len(made_by(make, bare)))], request, on_progress)
+
+
+def answer_jobs(
+    jobs: Sequence[Ask], request: Request, on_progress: OnProgress = lambda at, result: None
+) -> list[LemmaResult]:
+    """Return the results of jobs, in their order. Stored answers are verified here, and new answers are stored here."""
+
+    def step(job: Ask) -> Step | LemmaResult:
+        inquiry = job.inquiry
+        known, doubt = recall(inquiry, request)
+        if known is not None and not needs_work(known, request):
+            return noted(inquiry, known)
+        job = replace(job, known=known, is_stored=request.out is not None)
+        return Step(inquiry.name, job, lambda found: conclude(found, inquiry, request, doubt))
+
+    return settle_all([step(job) for job in jobs], request, on_progress)
 
 
 def _stem(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")
 
 
-def _certified(result: LemmaResult, inquiry: Inquiry, shelf: _Shelf | None) -> LemmaResult:
-    """Return `result` with a certificate; if no certificate is found, `result` stays proved and its note says why."""
-    from fairweir.formal.certificates.certificate import certify, save
+def _certified(settled: Settled, inquiry: Inquiry) -> Settled:
+    """Return the answer with a certificate; if none is found, the answer stays proved and its note says why."""
+    from fairweir.formal.certificates.certificate import certify
 
+    result = settled.result
     try:
         certificate = certify(inquiry.text, CERTIFICATE_STEPS)
     except SolverError as error:
-        return replace(result, note="; ".join(filter(None, [result.note, f"no certificate: {error.message}"])))
-    files = result.files
-    if shelf is not None:
-        shelf.certificate.mkdir(parents=True, exist_ok=True)
-        files = (*files, *map(str, save(certificate, inquiry.text, shelf.certificate)))
+        return replace(settled, result=replace(result, note=_joined(result.note, f"no certificate: {error.message}")))
     steps = certificate.propagations + certificate.lemmas
     cpu_s = result.cpu_s + certificate.cpu_s
-    return replace(result, files=files, cpu_s=cpu_s, kept="", note=f"certificate of {steps} steps, checked")
+    result = replace(result, cpu_s=cpu_s, kept="", note=f"certificate of {steps} steps, checked")
+    return replace(settled, result=result, question=inquiry.text, certificate=certificate)

@@ -7,18 +7,15 @@ value is bisected, or divided into n + 1 parts if n values are tried at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from fairweir.formal.lemmas.inquiry import Inquiry, answer, weakest_check
+from fairweir.formal.lemmas.inquiry import Ask, Inquiry, answer_jobs, made_by, weakest_check
 from fairweir.formal.lemmas.result import About, Constant, LemmaResult
+from fairweir.formal.lemmas.steps import without_places
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
 from fairweir.formal.solving.solve import ProofOutcome
-
-#: Number of values tried at a time. It is 1, because each question already runs two solvers in parallel.
-AT_ONCE = 1
 
 
 @dataclass(frozen=True)
@@ -48,9 +45,28 @@ def best(
     Parameters
     ----------
     ask : function from a value to the outcome of the lemma with this value
+    weakest, strongest, step, at_once : as of :func:`bisection`
+    """
+    search = bisection(weakest, strongest, step, at_once)
+    values = next(search)
+    while True:
+        try:
+            values = search.send([ask(value) for value in values])
+        except StopIteration as end:
+            found: Found = end.value
+            return found
+
+
+def bisection(
+    weakest: Fraction, strongest: Fraction, step: Fraction, at_once: int = 1
+) -> Generator[list[Fraction], list[ProofOutcome], Found]:
+    """Yield the values to try next, receive their outcomes, and return the result of the search.
+
+    Parameters
+    ----------
     weakest, strongest : ends of the grid; `weakest` may be larger or smaller than `strongest`
     step : spacing of the grid, positive
-    at_once : number of values tried in parallel
+    at_once : number of values tried at a time
 
     Returns
     -------
@@ -61,17 +77,17 @@ def best(
     values = [weakest + sign * step * i for i in range(count + 1)]
     proved, refuted = -1, count + 1
     unknown: set[int] = set()
-    with ThreadPoolExecutor(at_once) as pool:
-        asked: list[int] = sorted({0, count})
-        while asked:
-            for i, outcome in zip(asked, pool.map(lambda i: ask(values[i]), asked), strict=True):
-                if outcome is ProofOutcome.PROVED:
-                    proved = max(proved, i)
-                elif outcome is ProofOutcome.REFUTED:
-                    refuted = min(refuted, i)
-                else:
-                    unknown.add(i)
-            asked = _cuts(proved, min([refuted, *(i for i in unknown if i > proved)]), at_once)
+    asked: list[int] = sorted({0, count})
+    while asked:
+        outcomes = yield [values[i] for i in asked]
+        for i, outcome in zip(asked, outcomes, strict=True):
+            if outcome is ProofOutcome.PROVED:
+                proved = max(proved, i)
+            elif outcome is ProofOutcome.REFUTED:
+                refuted = min(refuted, i)
+            else:
+                unknown.add(i)
+        asked = _cuts(proved, min([refuted, *(i for i in unknown if i > proved)]), at_once)
     return Found(values[proved] if proved >= 0 else None, values[refuted] if refuted <= count else None)
 
 
@@ -105,25 +121,58 @@ class Sought:
     published: Fraction | None = None
 
 
-def seek(sought: Sought, request: Request) -> LemmaResult:
-    """Search for the tightest value of one constant.
+class _Search:
+    """The search for one constant: its next values, the answers so far, and at the end what was found."""
+
+    def __init__(self, sought: Sought) -> None:
+        self.sought = sought
+        self.spent: list[LemmaResult] = []
+        self.found: Found | None = None
+        self._steps = bisection(sought.weakest, sought.strongest, sought.step)
+        self.values = next(self._steps)
+
+    def go_on(self, results: Sequence[LemmaResult]) -> None:
+        """Receive the results of the values, and set the next values, or at the end `found`."""
+        self.spent += results
+        try:
+            self.values = self._steps.send([result.outcome for result in results])
+        except StopIteration as end:
+            self.values, self.found = [], end.value
+
+
+def seek_all(
+    make: Callable[[Request], Sequence[Sought]], request: Request, on_progress: OnProgress
+) -> list[LemmaResult]:
+    """Search for the tightest value of each constant, and return one result per constant.
+
+    All searches advance together: the questions of a round, at most two per constant, are independent jobs.
 
     Parameters
     ----------
-    sought : Sought, the constant, the lemma, and the grid of values
-    request : Request, with the budget per question
-
-    Returns
-    -------
-    LemmaResult : ``proved`` if a value was proved; the note has the weakest value that was refuted
+    make : function of a module that returns the constants of a request
+    request : Request
+    on_progress : called before each round, and with the result of each constant
     """
-    spent: list[LemmaResult] = []
+    bare = without_places(request)
+    searches = [_Search(sought) for sought in made_by(make, bare)]
+    results: dict[int, LemmaResult] = {}
+    while len(results) < len(searches):
+        asked = [(i, value) for i, search in enumerate(searches) for value in search.values]
+        names = ", ".join(dict.fromkeys(searches[i].sought.name for i, _ in asked))
+        on_progress(Progress(names, len(results), len(searches)), None)
+        jobs = [Ask(make, bare, i, value) for i, value in asked]
+        answered = answer_jobs(jobs, request)
+        for i in dict.fromkeys(i for i, _ in asked):
+            search = searches[i]
+            search.go_on([answered[k] for k, (j, _) in enumerate(asked) if j == i])
+            if search.found is not None:
+                results[i] = _result(search.sought, search.found, search.spent)
+                on_progress(Progress(search.sought.name, len(results), len(searches), i), results[i])
+    return [results[i] for i in range(len(searches))]
 
-    def ask(value: Fraction) -> ProofOutcome:
-        spent.append(answer(sought.lemma(value), request))
-        return spent[-1].outcome
 
-    found = best(ask, sought.weakest, sought.strongest, sought.step, AT_ONCE)
+def _result(sought: Sought, found: Found, spent: Sequence[LemmaResult]) -> LemmaResult:
+    """Return the result of a search: ``proved`` if a value was proved; the note has the weakest refuted value."""
     cpu_s = sum(result.cpu_s for result in spent)
     solvers = ", ".join(sorted({result.solver for result in spent if result.solver}))
     refuted = "nothing" if found.refuted is None else f"{float(found.refuted):g}"
@@ -147,13 +196,3 @@ def seek(sought: Sought, request: Request) -> LemmaResult:
         about=About.CCA,
         kept=how,
     )
-
-
-def seek_all(lemmas: Sequence[Sought], request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Search for the tightest value of each constant, and return one result per constant."""
-    results = []
-    for i, sought in enumerate(lemmas):
-        on_progress(Progress(sought.name, i, len(lemmas)), None)
-        results.append(seek(sought, request))
-        on_progress(Progress(sought.name, i + 1, len(lemmas)), results[-1])
-    return results

@@ -105,15 +105,19 @@ def _inquiry(system: System, name: str, ratio: int, expects: ProofOutcome, *furt
 
 def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
     """Ask the solvers all lemmas about throughput ratios, and return one result per lemma."""
+    return answer_all(inquiries, request, on_progress)
+
+
+def inquiries(request: Request) -> list[Inquiry]:
+    """Return the lemmas."""
     points = request.points or POINTS
     aimd = build("aimd", "ccac", Buffer.ARBITRARY, request.points or AIMD_POINTS)
     bdp = z3.Real("beta") == 1
     expo = build("expo", "cbr-delay", Buffer.INFINITE, points)
     vegas = build("vegas_like", "cbr-delay", Buffer.INFINITE, points)
-    inquiries = [
+    return [
         _inquiry(aimd, "AIMD, 1 BDP of buffer", AIMD_RATIO, ProofOutcome.PROVED, bdp),
         _inquiry(expo, "exponential curve", EXPO_RATIO, ProofOutcome.PROVED),
         _inquiry(expo, "exponential curve", EXPO_REACHED, ProofOutcome.REFUTED),
         *(_inquiry(vegas, "Vegas-like", ratio, ProofOutcome.REFUTED) for ratio in VEGAS_REACHED),
     ]
-    return answer_all(inquiries, request, on_progress)

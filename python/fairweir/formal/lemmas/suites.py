@@ -16,6 +16,7 @@ from pathlib import Path
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
 from fairweir.formal.lemmas.result import LemmaResult
+from fairweir.play.pool import Where
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class Request:
     certificate : bool, write, if possible, each proof as a file that a small program can check without a solver
     out : Path, folder for answers, traces and certificates; None: store nothing
     model : str, the network model, one of `Suite.models`; None: the suite's default
+    workers : where the lemmas are settled: a number of processes, 1: this process, None: one process per core; or a
+        :class:`fairweir.Cluster`. The results and their order do not depend on it
     """
 
     points: int | None = None
@@ -38,18 +41,27 @@ class Request:
     certificate: bool = False
     out: Path | None = None
     model: str | None = None
+    workers: Where = 1
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a suite: the current lemma, the number of finished lemmas, and the total."""
+    """Progress of a suite.
+
+    Attributes
+    ----------
+    doing : str, the current lemma
+    done, total : number of finished lemmas, and of all lemmas
+    place : int, index of the current lemma in the list of results, if its result is reported
+    """
 
     doing: str
     done: int
     total: int
+    place: int = 0
 
 
-#: Function that is called before each lemma with None, and after each lemma with its result.
+#: Function that is called after each lemma with its result, and with None before each lemma that this process settles.
 OnProgress = Callable[[Progress, LemmaResult | None], None]
 Run = Callable[[Request, OnProgress], list[LemmaResult]]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fairweir.formal.frcc import published
 from fairweir.formal.frcc.lemmas import PUBLISHED
-from fairweir.formal.frcc.suite import Step, corrections, faults, ideal_link, jittery_link, settle
+from fairweir.formal.frcc.suite import Part, corrections, faults, ideal_link, jittery_link, settle
 from fairweir.reproduce.computed import Computation, Number, computed
 from fairweir.reproduce.experiment import Bound
 
@@ -83,7 +83,7 @@ def theorem_7_5_2(archive: Archive) -> Computation:
     )
 
 
-def _stands(case: str, claim: str, steps: Sequence[Step]) -> Number:
+def _stands(case: str, claim: str, steps: Sequence[Part]) -> Number:
     results = [settle(step) for step in steps]
     wrong = [result.name for result in results if not result.stands]
     reading = f"number of the {len(results)} steps with the stated result"

@@ -14,7 +14,7 @@ import json
 import math
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
@@ -33,6 +33,7 @@ from fairweir.formal.frcc.main.update import Attractor, Case, attractor
 from fairweir.formal.frcc.suite import check
 from fairweir.formal.lemmas.inquiry import UNCHECKED, weakest_check
 from fairweir.formal.lemmas.result import About, Constant, LemmaResult, ProofOutcome
+from fairweir.formal.lemmas.steps import Step, as_it_is, settle_all
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
 
 KERNEL: Final = replace(THESIS, slowest=Fraction(196, 256), fastest=Fraction(332, 256))
@@ -150,18 +151,23 @@ def run(
     effort : Effort, for each case
     """
     named = [*((f"R/theta {_span(case.r_low, case.r_high)}", case) for case in ranges), *variants]
-    steps: list[tuple[str, Callable[[], LemmaResult]]] = []
-    steps += [(lemma.name, partial(check, lemma, request.budget_s)) for lemma in lemmas()]
-    steps += [(name, partial(_settled, request, name, case, effort)) for name, case in named]
-    steps += [(control.name, control.check) for control in controls()]
-    results: list[LemmaResult] = []
-    for number, (name, settle) in enumerate(steps):
-        on_progress(Progress(name, number, len(steps)), None)
-        results.append(settle())
-        on_progress(Progress(name, number + 1, len(steps)), results[-1])
+    steps: list[Step | LemmaResult] = [
+        Step(lemma.name, partial(_lemma, place, request.budget_s), as_it_is) for place, lemma in enumerate(lemmas())
+    ]
+    steps += [_step(request, name, case, effort) for name, case in named]
+    steps += [Step(control.name, partial(_control, place), as_it_is) for place, control in enumerate(controls())]
+    results = settle_all(steps, request, on_progress, more=1)
     results.append(_altogether(ranges, results[len(lemmas()) : len(lemmas()) + len(ranges)]))
-    on_progress(Progress(results[-1].name, len(steps), len(steps)), results[-1])
+    on_progress(Progress(results[-1].name, len(results), len(results), len(steps)), results[-1])
     return results
+
+
+def _lemma(place: int, budget_s: float) -> LemmaResult:
+    return check(lemmas()[place], budget_s)
+
+
+def _control(place: int) -> LemmaResult:
+    return controls()[place].check()
 
 
 def _altogether(ranges: list[Case], results: list[LemmaResult]) -> LemmaResult:
@@ -187,29 +193,42 @@ def _altogether(ranges: list[Case], results: list[LemmaResult]) -> LemmaResult:
 RATIO: Final = "ratio"
 
 
-def _settled(request: Request, name: str, case: Case, effort: Effort) -> LemmaResult:
-    """Return the stored result of a case if the result can be verified; otherwise search the attractor."""
-    if request.out is None:
-        return _prove(name, case, effort)[0]
-    question = _question(case, effort)
-    path = request.out / f"frcc-main-{question[:12]}.json"
-    cells = request.out / f"frcc-main-{question[:12]}-cells.json"
-    doubt = ""
-    if path.exists():
+def _step(request: Request, name: str, case: Case, effort: Effort) -> Step | LemmaResult:
+    """Return the stored result of a case if the result can be verified; otherwise the search for its attractor."""
+    doubt, question = "", _question(case, effort)
+    if request.out is not None and (path := _path(request.out, question)).exists():
         try:
-            return _recalled(name, path, question, cells if request.certificate else None)
+            return _recalled(name, path, question, _cells(path) if request.certificate else None)
         except NotBelievedError as error:
             doubt = f"a stored result was rejected and the case was searched again: {error}"
-    result, found = _prove(name, case, effort)
+
+    def conclude(found: tuple[LemmaResult, str]) -> LemmaResult:
+        result, certificate = found
+        if request.out is not None:
+            result = _stored(result, certificate, case, question, _path(request.out, question))
+        return replace(result, note="; ".join(filter(None, [doubt, result.note])))
+
+    return Step(name, partial(_prove, name, case, effort, with_certificate=request.certificate), conclude)
+
+
+def _path(out: Path, question: str) -> Path:
+    return out / f"frcc-main-{question[:12]}.json"
+
+
+def _cells(path: Path) -> Path:
+    return path.with_name(f"{path.stem}-cells.json")
+
+
+def _stored(result: LemmaResult, certificate: str, case: Case, question: str, path: Path) -> LemmaResult:
+    """Store the result of a case and its certificate, if there is one; return the result with the paths."""
     files, cells_hash = [str(path)], ""
-    if found is not None and request.certificate:
-        files.append(str(cells))
-        text = json.dumps(_certificate(found), indent=1) + "\n"
-        write_text(cells, text)
-        cells_hash = hashlib.sha256(text.encode()).hexdigest()
+    if certificate:
+        files.append(str(_cells(path)))
+        write_text(_cells(path), certificate)
+        cells_hash = hashlib.sha256(certificate.encode()).hexdigest()
     result = replace(result, files=tuple(files))
     sealed.write(path, {"question": question, "cells": cells_hash, "case": case.document(), **result.document()})
-    return replace(result, note="; ".join(filter(None, [doubt, result.note])))
+    return result
 
 
 def _question(case: Case, effort: Effort) -> str:
@@ -223,8 +242,13 @@ def _program() -> str:
     return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
 
 
-def _prove(name: str, case: Case, effort: Effort) -> tuple[LemmaResult, Attractor | None]:
-    """Search the attractor of a case, and compare the attractor with random runs and exact rounds."""
+def _prove(name: str, case: Case, effort: Effort, *, with_certificate: bool) -> tuple[LemmaResult, str]:
+    """Search the attractor of a case, and compare the attractor with random runs and exact rounds.
+
+    Returns
+    -------
+    (LemmaResult, str) : the result without files, and the certificate as JSON text if it is requested and found
+    """
     started = time.process_time()
     unit = "rates stay within a ratio, N_T in a range, from some round on"
     found = attractor(case)
@@ -237,7 +261,7 @@ def _prove(name: str, case: Case, effort: Effort) -> tuple[LemmaResult, Attracto
             cpu_s=time.process_time() - started,
             note=found,
             about=About.CCA,
-        ), None
+        ), ""
     dice = random.Random(1)  # noqa: S311
     runs = play(found, effort.rounds, dice)
     escape = None
@@ -257,9 +281,10 @@ def _prove(name: str, case: Case, effort: Effort) -> tuple[LemmaResult, Attracto
         outcome, note = ProofOutcome.REFUTED, f"{runs.strays} of {runs.rounds} rounds at random leave the cells"
     claim = f"no flow has more than {_up(facts.worst_ratio)} times another's rate"
     cpu_s = time.process_time() - started
-    return LemmaResult(
+    result = LemmaResult(
         name, claim, outcome, constants=constants, solver="cells", cpu_s=cpu_s, note=note, about=About.CCA
-    ), found
+    )
+    return result, json.dumps(_certificate(found), indent=1) + "\n" if with_certificate else ""
 
 
 def _up(x: float) -> str:
