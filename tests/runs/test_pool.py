@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -52,6 +53,27 @@ def test_outcomes_come_in_the_order_of_the_jobs() -> None:
     assert [outcome.index for outcome in outcomes] == [0, 1, 2]
     assert [outcome.value.seed for outcome in outcomes if outcome.ok] == [5, 6, 7]
     assert map_jobs(play, []) == []
+
+
+def waits_or_makes_a_folder(job: tuple[str, Path]) -> None:
+    name, note = job
+    if name == "waits":
+        while not note.exists():
+            time.sleep(0.01)
+        return
+    note.with_suffix(".part").write_text(tempfile.mkdtemp())
+    note.with_suffix(".part").rename(note)
+    time.sleep(100)
+
+
+def test_temporary_files_of_interrupted_jobs_are_removed(tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    outcomes = iter_jobs(waits_or_makes_a_folder, [("waits", note), ("makes", note)], workers=2)
+    assert next(outcomes).index == 0
+    folder = Path(note.read_text())
+    assert folder.is_dir()
+    outcomes.close()  # type: ignore[attr-defined]
+    assert not folder.exists()
 
 
 def test_misbehaving_jobs_are_typed_failures_and_the_rest_continues(tmp_path: Path) -> None:

@@ -6,8 +6,10 @@ The processes are on this machine, one per core, or on other machines (:mod:`fai
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
@@ -198,6 +200,8 @@ class Processes:
         from pebble import ProcessPool
 
         with deferred():
+            # Of the jobs' temporary files: a process that is killed in the middle of its job cannot remove its own.
+            self._folder = tempfile.mkdtemp(prefix="fairweir-jobs-")
             self._server = _server(context.ForkServerProcess if runs_main else _Worker)
             # No worker outlives the jobs: each waits for the end of this pipe, which is closed when the jobs or this
             # process end.
@@ -205,7 +209,7 @@ class Processes:
             self._pool = ProcessPool(
                 max_workers=number,
                 initializer=_become_worker,
-                initargs=(self._tether, has_time_limit, class_objects.parcel()),
+                initargs=(self._tether, has_time_limit, class_objects.parcel(), self._folder),
                 context=self._server,
             )
 
@@ -228,6 +232,7 @@ class Processes:
             # After a second Ctrl-C too, which ends the wait.
             self._held.close()
             self._tether.close()
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
 class _Worker(context.ForkServerProcess):
@@ -318,13 +323,14 @@ def is_guarded() -> bool:
     return _is_guarded
 
 
-def _become_worker(tether: Connection, has_time_limit: bool, parcel: class_objects.Parcel) -> None:
+def _become_worker(tether: Connection, has_time_limit: bool, parcel: class_objects.Parcel, folder: str) -> None:
     """Initialize a worker: ignore Ctrl-C, which the parent handles, and do not write to stdout, which has the result.
 
     If a worker replaces a dead worker while the pool closes, the pool does not end it. It would wait for jobs forever
     and keep the command's output open; the tether ends it.
     """
     become_worker(is_guarded=has_time_limit)
+    tempfile.tempdir = folder
     threading.Thread(target=_end_with, args=(tether,), daemon=True).start()
     class_objects.receive(parcel)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 import signal
+import tempfile
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -70,17 +71,19 @@ def checkers(query: Query, workers: int | Cluster, budget: Budget, solvers: Sequ
         return
     from pebble import ProcessPool
 
-    pool = ProcessPool(
-        max_workers=workers,
-        initializer=_become_worker,
-        initargs=(query, budget, solvers),
-        context=fork_server(),
-    )
-    try:
-        yield _Processes(pool, workers, Verifier(query, budget, solvers))
-    finally:
-        pool.stop()
-        pool.join()
+    # Processes that are ended in the middle of a question leave their files here.
+    with tempfile.TemporaryDirectory(prefix="fairweir-jobs-", ignore_cleanup_errors=True) as folder:
+        pool = ProcessPool(
+            max_workers=workers,
+            initializer=_become_worker,
+            initargs=(query, budget, solvers, folder),
+            context=fork_server(),
+        )
+        try:
+            yield _Processes(pool, workers, Verifier(query, budget, solvers))
+        finally:
+            pool.stop()
+            pool.join()
 
 
 class _Here:
@@ -171,10 +174,11 @@ def _check_there(work: _There) -> Finding:
 _verifier: Verifier | None = None
 
 
-def _become_worker(query: Query, budget: Budget, solvers: Sequence[SolverName]) -> None:
+def _become_worker(query: Query, budget: Budget, solvers: Sequence[SolverName], folder: str) -> None:
     """Prepare a worker process: encode the network, and ignore Ctrl-C, because the parent process ends its workers."""
     global _verifier  # noqa: PLW0603 - of a worker's process, once
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    tempfile.tempdir = folder
     _verifier = Verifier(query, budget, solvers)
 
 
