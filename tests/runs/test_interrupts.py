@@ -29,7 +29,7 @@ raise
 CALLS = {
     "sweep": 'fw.sweep(two, {"duration": ["5s", "500h"]}, "kept", workers=1, on_done=lambda n, _, __: n and go())',
     "compare": 'watch("kept/runs"); fw.compare("reno", "reno{beta=0.4}", scenario=two, seeds=500, directory="kept")',
-    "audit": 'fw.audit("reno", depth="deep", on_progress=lambda what, part: part and go())',
+    "audit": 'fw.audit("reno", depth="quick", on_progress=lambda what, part: part and go())',
 }
 MESSAGES = {
     "sweep": "KeyboardInterrupt: 1 of 2 points are stored in kept/; the same call resumes the sweep",

@@ -2,7 +2,7 @@
 
 A step is one line of the table of results. Its job is data, which any process with this program can compute. Files are
 read and written only in this process: it reads stored answers before the jobs start, and stores the answer of each job.
-The results are in the order of the steps, in whatever order the jobs end.
+The results are in the order of the steps, regardless of the order in which the jobs end.
 """
 
 from __future__ import annotations

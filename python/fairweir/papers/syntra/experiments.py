@@ -5,8 +5,8 @@ Three senders bound or explain the results on a link:
 
 - the *quickest* sender codes every frame at the encoder's coarsest quantizer and sends it at once. Larger frames leave
   a queue later, so no sender that shows every frame has a shorter delay;
-- `known` knows the link's future rate, and gives equal sizes to the next frames. This is no strict bound for the
-  median SSIM: a sender that alternates between two quantizers can have a higher median, with a lower mean;
+- `known` knows the link's future rate, and gives equal sizes to the next frames. For the median SSIM, this is not a
+  strict bound: a sender that alternates between two quantizers can have a higher median, with a lower mean;
 - the published tree *at every frame*, instead of once per step of 50 ms, and with the working rate R (docs/video.md).
 
 With *plain* pictures the encoder is limited to the median SSIM of GCC, so that our senders do not use the link for
@@ -99,7 +99,7 @@ def delay_reason(bound: float, near: float, *, value: float, limit: float | None
     reach = f"the factor is {limit:.2f} for the smallest frames of this encoder, sent at once"
     if value > near:
         return reach
-    # The limit is no reason to have a longer delay than GCC: another experiment has to give that reason.
+    # The limit does not explain a longer delay than GCC's: another experiment has to give that reason.
     if plain is None or plain <= near:
         return ""
     return f"{reach}; ours is {plain:.2f} with pictures that are no finer than GCC's"
