@@ -262,6 +262,26 @@ def test_synthesis_on_a_cluster_finds_the_same_rules(
     assert json.loads(out)["solutions"] == here["solutions"]
 
 
+TREE = (
+    "synth cloud-gaming --set depth=1 --set sampling.sessions=2 --set sampling.boxes=120 --set sampling.rounds=1"
+    " --set sampling.sessions_per_round=1 --set tree.leaves=[2] --set tree.preferences=[0.1] --set tree.trials=2"
+    " --set tree.tie=0"
+)
+
+
+def test_a_tree_of_a_cluster_is_the_same_and_its_labels_are_stored_here(lab: Lab, tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    code, here, err = run(f"{TREE} --out here --json", tmp_path)
+    assert here, err
+    there = run(f"{TREE} --out there --json --cluster {lab.address}", tmp_path)
+    assert there[:2] == (code, here.replace("here", "there"))
+    labels = {path.name: path.read_bytes() for path in (tmp_path / "here" / "labels").iterdir()}
+    assert len(labels) > 5
+    assert labels == {path.name: path.read_bytes() for path in (tmp_path / "there" / "labels").iterdir()}
+    # The stored labels need no cluster.
+    assert run(f"{TREE} --out there --json", tmp_path)[0] == code
+
+
 #: What of a lemma's result depends on the machine: the CPU time, and the solver that answered first.
 TIMED = {"cpu_s", "solver"}
 

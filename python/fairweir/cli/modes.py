@@ -204,7 +204,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule(
             "for a query of the game",
             lambda p: is_game_query(p["query"]),
-            refuses=frozenset({"every_member", "cluster"}),
+            refuses=frozenset({"every_member"}),
         ),
     ),
     "verify": (

@@ -84,8 +84,8 @@ def synth(
         from fairweir.cli.synth_game import synth_game
 
         synth_game(
-            query, written, out=out, workers=workers or default_workers(), budget=Budget(cpu_s=budget),
-            solvers=_order(solver), as_json=as_json,
+            query, written, out=out, workers=where(workers, cluster) or default_workers(),
+            budget=Budget(cpu_s=budget), solvers=_order(solver), as_json=as_json,
         )  # fmt: skip
         return
     asked = Query.load(query, changes)

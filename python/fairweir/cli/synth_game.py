@@ -18,6 +18,7 @@ from fairweir.formal.solving.solvers import Budget, SolverName
 
 if TYPE_CHECKING:
     from fairweir.game.synthesis import Synthesis
+    from fairweir.play.cluster import Cluster
 
 CLAIM_FAILS = 1
 NOT_DECIDED = 2
@@ -30,7 +31,7 @@ def synth_game(
     document: Mapping[str, Any],
     *,
     out: Path | None,
-    workers: int,
+    workers: int | Cluster,
     budget: Budget,
     solvers: Sequence[SolverName],
     as_json: bool,

@@ -12,7 +12,8 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +23,10 @@ from fairweir.game.parallel import Progress, in_order
 from fairweir.game.query import GameQuery
 from fairweir.game.sampling import Floats, Policy
 from fairweir.judging.interval import Scale, interval
+from fairweir.play.pool import default_workers
+
+if TYPE_CHECKING:
+    from fairweir.play.cluster import Cluster
 
 
 @dataclass(frozen=True)
@@ -52,20 +57,21 @@ class Score:
         }
 
 
-def score(query: GameQuery, played: Sequence[str], policy: Policy, *, workers: int, progress: Progress) -> Score:
+def score(
+    query: GameQuery, played: Sequence[str], policy: Policy, *, workers: int | Cluster, progress: Progress
+) -> Score:
     """Run every session with a policy, and return the results.
 
     Parameters
     ----------
     played : the sessions, as JSON
     policy : a controller; None: the search decides
-    workers : int, number of threads
+    workers : int, number of threads; or the cluster on which the search decides. Sessions of a controller take
+        milliseconds, and are always run here
     """
-
-    def play(session: str) -> dict[str, float]:
-        return dict(json.loads(_core.game_play(query.core, session, policy)[0]))
-
-    rows = in_order(play, played, workers=workers, progress=progress)
+    if policy is not None and not isinstance(workers, int):
+        workers = default_workers()
+    rows = in_order(partial(_play, query, policy), played, workers=workers, progress=progress)
     is_video = query.kind == "video"
 
     def column(name: str) -> Floats:
@@ -77,6 +83,10 @@ def score(query: GameQuery, played: Sequence[str], policy: Policy, *, workers: i
         column("mean_queue"),
         column("lost"),
     )
+
+
+def _play(query: GameQuery, policy: Policy, session: str) -> dict[str, float]:
+    return dict(json.loads(_core.game_play(query.core, session, policy)[0]))
 
 
 def leaf_visits(query: GameQuery, played: Sequence[str], document: dict[str, Any]) -> dict[int, int]:

@@ -167,6 +167,10 @@ class GameQuery:
             )
         return query
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the fields only: another process builds the game from them."""
+        return GameQuery, (self.document, self.source, self.sampling, self.trees)
+
     @property
     def name(self) -> str:
         """Name of the query."""

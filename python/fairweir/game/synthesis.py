@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from fairweir.game.proofs import LeafVerdict, Prover
 from fairweir.game.query import GameQuery
 from fairweir.game.sampling import Labelled, label_store, sessions
 from fairweir.game.ties import decide_ties
+
+if TYPE_CHECKING:
+    from fairweir.play.cluster import Cluster
 
 #: Offsets of the query's seed: for held-out situations, and for the sessions by which a tree is chosen, by which its
 #: ties are resolved, and by which it is compared with the search.
@@ -134,7 +137,7 @@ class Workshop:
     Attributes
     ----------
     directory : Path of the directory for labels, controller file and report
-    workers : number of threads for searches and closed loops
+    workers : number of threads for searches and closed loops; or the cluster for searches
     report : called with the name of a stage, the number of its finished items and the number of its items
     budget : budget of each solver for one question
     solvers : solvers in the order in which they are asked
@@ -142,7 +145,7 @@ class Workshop:
 
     query: GameQuery
     directory: Path
-    workers: int
+    workers: int | Cluster
     report: Report
     budget: Budget = field(default_factory=lambda: Budget(20.0))
     solvers: Sequence[SolverName] = ALL_SOLVERS
