@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from fairweir.errors import ConfigError, ControllerError
+from fairweir.play import scratch
 from fairweir.play.pool import Failed, InterruptedJobs, default_workers, iter_jobs, map_jobs
 from fairweir.play.worker import play
 from fairweir.scenario.dumbbell import dumbbell
@@ -61,7 +61,7 @@ def waits_or_makes_a_folder(job: tuple[str, Path]) -> None:
         while not note.exists():
             time.sleep(0.01)
         return
-    note.with_suffix(".part").write_text(tempfile.mkdtemp())
+    note.with_suffix(".part").write_text(str(scratch.new_folder("test-")))
     note.with_suffix(".part").rename(note)
     time.sleep(100)
 
@@ -74,6 +74,8 @@ def test_temporary_files_of_interrupted_jobs_are_removed(tmp_path: Path) -> None
     assert folder.is_dir()
     outcomes.close()  # type: ignore[attr-defined]
     assert not folder.exists()
+    assert not folder.parent.exists()
+    assert folder.parent.name.startswith("fairweir-jobs-")
 
 
 def test_misbehaving_jobs_are_typed_failures_and_the_rest_continues(tmp_path: Path) -> None:

@@ -6,10 +6,8 @@ The processes are on this machine, one per core, or on other machines (:mod:`fai
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
@@ -26,6 +24,7 @@ from fairweir.ccas import class_objects
 from fairweir.documents.arguments import count
 from fairweir.documents.digits import plain
 from fairweir.errors import FairweirError, describe_exception
+from fairweir.play import scratch
 from fairweir.play.interrupts import deferred
 from fairweir.play.process import contain_output, describe_exit
 
@@ -200,8 +199,7 @@ class Processes:
         from pebble import ProcessPool
 
         with deferred():
-            # Of the jobs' temporary files: a process that is killed in the middle of its job cannot remove its own.
-            self._folder = tempfile.mkdtemp(prefix="fairweir-jobs-")
+            self._folder = scratch.unused_name()
             self._server = _server(context.ForkServerProcess if runs_main else _Worker)
             # No worker outlives the jobs: each waits for the end of this pipe, which is closed when the jobs or this
             # process end.
@@ -232,7 +230,7 @@ class Processes:
             # After a second Ctrl-C too, which ends the wait.
             self._held.close()
             self._tether.close()
-            shutil.rmtree(self._folder, ignore_errors=True)
+            scratch.remove(self._folder)
 
 
 class _Worker(context.ForkServerProcess):
@@ -330,7 +328,7 @@ def _become_worker(tether: Connection, has_time_limit: bool, parcel: class_objec
     and keep the command's output open; the tether ends it.
     """
     become_worker(is_guarded=has_time_limit)
-    tempfile.tempdir = folder
+    scratch.use(folder)
     threading.Thread(target=_end_with, args=(tether,), daemon=True).start()
     class_objects.receive(parcel)
 

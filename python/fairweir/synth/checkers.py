@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import pickle
 import signal
-import tempfile
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -21,6 +20,7 @@ from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import SolverError
 from fairweir.formal.solving.solve import Check
 from fairweir.formal.solving.solvers import Budget, SolverName, find_program
+from fairweir.play import scratch
 from fairweir.play.cluster import Batch, Cluster
 from fairweir.play.pool import Ended, fork_server
 from fairweir.synth.query import Query
@@ -71,19 +71,19 @@ def checkers(query: Query, workers: int | Cluster, budget: Budget, solvers: Sequ
         return
     from pebble import ProcessPool
 
-    # Processes that are ended in the middle of a question leave their files here.
-    with tempfile.TemporaryDirectory(prefix="fairweir-jobs-", ignore_cleanup_errors=True) as folder:
-        pool = ProcessPool(
-            max_workers=workers,
-            initializer=_become_worker,
-            initargs=(query, budget, solvers, folder),
-            context=fork_server(),
-        )
-        try:
-            yield _Processes(pool, workers, Verifier(query, budget, solvers))
-        finally:
-            pool.stop()
-            pool.join()
+    folder = scratch.unused_name()
+    pool = ProcessPool(
+        max_workers=workers,
+        initializer=_become_worker,
+        initargs=(query, budget, solvers, folder),
+        context=fork_server(),
+    )
+    try:
+        yield _Processes(pool, workers, Verifier(query, budget, solvers))
+    finally:
+        pool.stop()
+        pool.join()
+        scratch.remove(folder)
 
 
 class _Here:
@@ -178,7 +178,7 @@ def _become_worker(query: Query, budget: Budget, solvers: Sequence[SolverName], 
     """Prepare a worker process: encode the network, and ignore Ctrl-C, because the parent process ends its workers."""
     global _verifier  # noqa: PLW0603 - of a worker's process, once
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    tempfile.tempdir = folder
+    scratch.use(folder)
     _verifier = Verifier(query, budget, solvers)
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from fairweir.errors import SolverError
 from fairweir.formal.solving.smtlib import Value, assert_all, declared, values
 from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, Race, Reply, Satisfiable, SolverName, race, version
 from fairweir.judging.outcome import Outcome
+from fairweir.play import scratch
 
 if TYPE_CHECKING:
     import z3
@@ -328,7 +328,7 @@ def _values(reply: Reply, text: str) -> dict[str, Value]:
 @contextmanager
 def _workplace() -> Iterator[Path]:
     """Yield a folder for one question; the folder is removed afterwards, unless the solvers contradict each other."""
-    folder = Path(tempfile.mkdtemp(prefix="fairweir-question-"))
+    folder = scratch.new_folder("fairweir-question-")
     try:
         yield folder
     except SolverError as error:
