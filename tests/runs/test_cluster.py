@@ -395,15 +395,20 @@ from fairweir.play import cluster
 {patch}
 print(main(["audit", "reno", "--quick", "--only", "finite-flows", "--out", "out", "--cluster", sys.argv[1]]))
 """
+SOURCES = (
+    'own = cluster.software(); cluster.software = lambda: cluster.Software(own.version, own.build, "0123456789ab")'
+)
 OTHER = 'cluster.software = lambda: cluster.Software("9.9.9", "0123456789ab")'
 
 
 @pytest.mark.parametrize(
     ("patch", "message"),
     [
-        (OTHER, r"worker tcp://\S+ has fairweir \S+ \(build \w{12}\), and this command has fairweir 9.9.9 \(build 012"),
+        (OTHER, r"worker tcp://\S+ has fairweir \S+ \(build \w{12}, .*\), and this command has fairweir 9.9.9 \(b"),
+        # Lemmas are Python: the compiled module alone does not say which question a worker answers.
+        (SOURCES, r"sources \w{12}\), and this command has fairweir \S+ \(build \w{12}, sources 0123456789ab\)"),
         # A worker that joins later checks the versions itself.
-        (f"{OTHER}\ncluster.Cluster._check_workers = lambda *_: None", r"has fairweir \S+ \(build \w{12}\), and this"),
+        (f"{OTHER}\ncluster.Cluster._check_workers = lambda *_: None", r"has fairweir \S+ \(build \w{12}, .*\), and"),
         (f"lookup.known_digests = lambda: {{{__file__!r}: 'other'}}", r"worker \S+ has another `\S+_cluster.py` than"),
     ],
     ids=["version", "version of a later worker", "file"],

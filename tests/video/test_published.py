@@ -8,6 +8,7 @@ import pytest
 
 from fairweir.errors import ConfigError
 from fairweir.papers.syntra.experiments import (
+    PLAINLY,
     Check,
     Experiments,
     delay_reason,
@@ -78,7 +79,7 @@ def test_statements_are_made_of_every_link_and_sender(tmp_path: Path) -> None:
     ],
 )
 def test_reasons_for_a_longer_delay(value: float, limit: float | None, plain: float | None, reason: str) -> None:
-    found = delay_reason(6.0, 0.8, value=value, limit=limit, plain=plain)
+    found = delay_reason(6.0, 0.8, value=value, limit=limit, plain=plain, change=PLAINLY["rules"])
     assert reason in found
     assert bool(reason) == bool(found)
 

@@ -9,14 +9,13 @@ from fairweir.audit.exhibits.family import Depth
 from fairweir.audit.folder import write_files
 from fairweir.audit.results import AuditResults
 from fairweir.audit.runner import run_audit
-from fairweir.audit.stored_runs import sources
 from fairweir.ccas import lookup
 from fairweir.ccas.cca_spec import table_of
 from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.filenames import slug
 from fairweir.documents.store import Store, fingerprint
 from fairweir.play.pool import Where
-from fairweir.play.simulate import build
+from fairweir.play.simulate import build, sources
 
 #: Folder of the finished audits, next to the CCAs' folders.
 FINISHED = "finished"

@@ -6,13 +6,10 @@ therefore measures everything again, also if a module that a user's class import
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +22,7 @@ from fairweir.play.measure import Measure, on_all_cores
 from fairweir.play.measure import Measured as MeasuredRun
 from fairweir.play.pool import Where
 from fairweir.play.run import VirtualWorld
+from fairweir.play.simulate import sources
 from fairweir.scenario.dumbbell import ScenarioDict
 from fairweir.scenario.model import Scenario
 
@@ -105,12 +103,3 @@ def _decoded(content: bytes) -> Measured:
     trace = None if found["trace"] is None else Trace.model_validate(found["trace"])
     values = {str(name): float(value) for name, value in found["values"].items()}
     return Measured(values, int(found["packets"]), trace)
-
-
-@cache
-def sources() -> str:
-    """Return a hash of the package's Python sources, which contain the scenarios and the bounds of audits."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(str(files("fairweir"))).rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]

@@ -98,7 +98,9 @@ def prove(
     except KeyboardInterrupt:
         # In the order of the suite, not in the order in which the jobs ended.
         ended = [finished[place] for place in sorted(finished)]
-        _keep(chosen, ended, request)
+        # What an earlier command wrote is not replaced by nothing.
+        if ended:
+            _keep(chosen, ended, request)
         if ended and not as_json:
             output.stdout.print(_table(chosen, ended))
         raise

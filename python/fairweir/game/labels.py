@@ -68,6 +68,9 @@ class Labels:
         """Return `count` labeled situations, drawn at random from all states that the model allows."""
         starts = range(0, count, _UNIT)
         # The situations of a unit do not depend on `count`, so the key of the unit need not contain it.
+        if isinstance(self.workers, int):
+            # Once, not in each thread.
+            _states(self.query.core.to_json(), count, seed)
         names = [self._name("boxes", seed, start, min(_UNIT, count - start)) for start in starts]
         return self._joined(partial(_label_boxes, self.query, count, seed), starts, names, progress)
 

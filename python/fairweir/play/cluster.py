@@ -28,7 +28,7 @@ from fairweir.documents.digits import plain
 from fairweir.errors import ClusterError, FairweirError
 from fairweir.play import quic
 from fairweir.play.pool import Done, Ended, Failed, Processes, outcome_of
-from fairweir.play.simulate import build
+from fairweir.play.simulate import build, sources
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -62,19 +62,21 @@ class Software:
     ----------
     version : str, of fairweir
     build : str, hash of the compiled module; empty if this version cannot compute one
+    sources : str, hash of the Python modules, which contain lemmas, claims and bounds; empty as above
     """
 
     version: str
     build: str
+    sources: str = ""
 
     def __str__(self) -> str:
-        """Return such as ``fairweir 0.1.0 (build 0123456789ab)``."""
-        return f"fairweir {self.version} (build {self.build or 'unknown'})"
+        """Return such as ``fairweir 0.1.0 (build 0123456789ab, sources 0123456789ab)``."""
+        return f"fairweir {self.version} (build {self.build or 'unknown'}, sources {self.sources or 'unknown'})"
 
 
 def software() -> Software:
     """Return the program of this process."""
-    return Software(__version__, build())
+    return Software(__version__, build(), sources())
 
 
 @dataclass(frozen=True)
@@ -239,15 +241,15 @@ class Cluster:
         """Check that all present workers have this program; later workers check it themselves, with each job."""
 
         # A nested function is sent as code, so that a worker without this module can execute it.
-        def ask() -> tuple[str, str] | None:
+        def ask() -> tuple[str, ...] | None:
             try:
                 from fairweir import __version__
             except ImportError:
                 return None
             try:
-                from fairweir.play.simulate import build
+                from fairweir.play.simulate import build, sources
 
-                return __version__, build()
+                return __version__, build(), sources()
             except (ImportError, OSError):
                 return __version__, ""
 

@@ -16,7 +16,7 @@ _folder: str | None = None
 
 
 def unused_name() -> str:
-    """Return the name of a folder for the jobs of one pool; nobody can guess it."""
+    """Return the name of a folder for the jobs of one pool; it cannot be guessed."""
     return str(Path(tempfile.gettempdir()) / f"fairweir-jobs-{secrets.token_hex(8)}")
 
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -59,6 +60,15 @@ NO_RECORDING = Recording()
 def build() -> str:
     """Return an identifier of the compiled simulator, so that results of another build are not reused."""
     return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:12]
+
+
+@cache
+def sources() -> str:
+    """Return a hash of the package's Python sources, which contain the scenarios and bounds of audits, and lemmas."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(str(files("fairweir"))).rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 @dataclass(frozen=True)

@@ -226,6 +226,9 @@ def conclude(settled: Settled, inquiry: Inquiry, request: Request, doubt: str = 
     """
     result = settled.result
     if request.out is not None:
+        if settled.fingerprint != inquiry.fingerprint:
+            hint = "install the same version on all machines"
+            raise SolverError(f"`{inquiry.name}`: a worker answered another question", hint=hint)
         result = _Shelf(inquiry, request.out, settled.fingerprint).put(settled)
     return noted(inquiry, result, doubt)
 

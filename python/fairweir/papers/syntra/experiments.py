@@ -29,6 +29,12 @@ QUICKEST: Final = "fixed:1Mbps"
 #: Our sender -> the sender that takes the same decisions at every frame.
 AT_EVERY_FRAME: Final = {"published": "tree:published", "rules": "rules"}
 
+#: Our sender -> what differs in its sessions with plain pictures. Those of the published tree have two changes.
+PLAINLY: Final = {
+    "published": "at every frame, not once per step, and with pictures that are no finer than GCC's",
+    "rules": "with pictures that are no finer than GCC's",
+}
+
 #: Compares sessions with those of a baseline; None if a session showed no frame.
 Measure = Callable[[Sequence[Session]], float | None]
 
@@ -41,7 +47,7 @@ class Experiments:
     ----------
     known, quickest : the two limits
     at_every_frame : our sender -> the sessions of :data:`AT_EVERY_FRAME`
-    plain : the same senders, with pictures that are no finer than GCC's
+    plain : the senders of `at_every_frame`, with pictures that are no finer than GCC's (:data:`PLAINLY`)
     """
 
     known: Sequence[Session]
@@ -79,10 +85,13 @@ def why_not_shorter(check: Check, found: Experiments) -> str:
         value=check.value,
         limit=check.measure(found.quickest),
         plain=check.measure(found.plain[check.ours]),
+        change=PLAINLY[check.ours],
     )
 
 
-def delay_reason(bound: float, near: float, *, value: float, limit: float | None, plain: float | None) -> str:
+def delay_reason(
+    bound: float, near: float, *, value: float, limit: float | None, plain: float | None, change: str
+) -> str:
     """Return the reason why a factor of delays, GCC's over ours, is below its bound; empty if there is none.
 
     Parameters
@@ -91,9 +100,10 @@ def delay_reason(bound: float, near: float, *, value: float, limit: float | None
     value : our factor
     limit : the quickest sender's factor
     plain : our factor with plain pictures
+    change : what is changed for `plain`, of :data:`PLAINLY`
     """
     if plain is not None and plain >= bound:
-        return f"the factor is {plain:.2f} with pictures that are no finer than GCC's"
+        return f"the factor is {plain:.2f} {change}"
     if limit is None or limit >= bound:
         return ""
     reach = f"the factor is {limit:.2f} for the smallest frames of this encoder, sent at once"
@@ -102,7 +112,7 @@ def delay_reason(bound: float, near: float, *, value: float, limit: float | None
     # The limit does not explain a longer delay than GCC's: another experiment has to give that reason.
     if plain is None or plain <= near:
         return ""
-    return f"{reach}; ours is {plain:.2f} with pictures that are no finer than GCC's"
+    return f"{reach}; ours is {plain:.2f} {change}"
 
 
 def why_not_better(check: Check, found: Experiments) -> str:

@@ -28,6 +28,7 @@ from fairweir.judging.outcome import Interval
 from fairweir.papers.syntra.experiments import (
     AT_EVERY_FRAME,
     KNOWN,
+    PLAINLY,
     QUICKEST,
     Check,
     Experiments,
@@ -311,7 +312,7 @@ def _overall(ours: str, sessions: Sessions, experiments: Mapping[str, Experiment
     if value is not None and value < SMALLER:
         limit = mean(lambda link: experiments[link].quickest)
         plain = mean(lambda link: experiments[link].plain[ours])
-        why = delay_reason(SMALLER, _NEAR[_SHORTER], value=value, limit=limit, plain=plain)
+        why = delay_reason(SMALLER, _NEAR[_SHORTER], value=value, limit=limit, plain=plain, change=PLAINLY[ours])
     reading = "GCC's over ours, geometric mean over the links"
     return Number(f"all links, {ours}", _SHORTER, reading, value, Bound(at_least=SMALLER), "more than 6", why)
 
