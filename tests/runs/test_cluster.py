@@ -411,7 +411,7 @@ OTHER = 'cluster.software = lambda: cluster.Software("9.9.9", "0123456789ab")'
         (f"{OTHER}\ncluster.Cluster._check_workers = lambda *_: None", r"has fairweir \S+ \(build \w{12}, .*\), and"),
         (f"lookup.known_digests = lambda: {{{__file__!r}: 'other'}}", r"worker \S+ has another `\S+_cluster.py` than"),
     ],
-    ids=["version", "version of a later worker", "file"],
+    ids=["version", "sources", "version of a later worker", "file"],
 )  # fmt: skip
 def test_a_worker_with_another_program_or_file_is_refused(patch: str, message: str, lab: Lab, tmp_path: Path) -> None:
     said = script(PATCHED.format(patch=patch), tmp_path, lab.address)
