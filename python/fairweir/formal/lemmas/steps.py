@@ -64,7 +64,8 @@ def settle_all(
     def begin(name: str) -> None:
         on_progress(Progress(name, len(results), total), None)
 
-    begin(steps[0].name)
+    if steps:
+        begin(steps[0].name)
     for place, step in enumerate(steps):
         if isinstance(step, LemmaResult):
             end(place, step)
