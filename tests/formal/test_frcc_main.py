@@ -211,7 +211,11 @@ def test_results_and_their_order_do_not_depend_on_the_number_of_processes() -> N
     def prove(workers: int) -> list[LemmaResult]:
         ended.clear()
         found = main_suite.run(
-            Request(workers=workers), lambda at, result: ended.append(at.place), ranges, [], main_suite.Effort(1, 200)
+            Request(workers=workers),
+            lambda at, result: ended.append(at.place) if result is not None else None,
+            ranges,
+            [],
+            main_suite.Effort(1, 200),
         )
         return [replace(result, cpu_s=0.0, solver="") for result in found]
 
