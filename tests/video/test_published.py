@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fairweir.errors import ConfigError
+from fairweir.judging.outcome import Interval
 from fairweir.papers.syntra.experiments import (
     PLAINLY,
     Check,
@@ -67,7 +68,7 @@ def test_statements_are_made_of_every_link_and_sender(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "limit", "plain", "reason"),
     [
-        (1.1, 4.0, 1.5, "the factor is 4.00"),
+        (1.1, 4.0, 1.5, "the factor is at most 4.00"),
         (0.5, 2.0, 0.9, "ours is 0.90"),
         (2.0, 13.0, 6.5, "the factor is 6.50 with pictures"),
         # The limit alone does not explain a delay that is longer than GCC's with pictures like GCC's.
@@ -84,18 +85,22 @@ def test_reasons_for_a_longer_delay(value: float, limit: float | None, plain: fl
     assert bool(reason) == bool(found)
 
 
+def _point(value: float) -> Interval:
+    return Interval(value=value, lo=value, hi=value)
+
+
 def _check(value: float, bound: float, near: float, known: float, prompt: float) -> tuple[Check, Experiments]:
     """Return a check whose measure reads the value from the session's metrics, and the experiments."""
     sessions = {name: [Session("", "", "", 1, {"x": x}, {})] for name, x in (("known", known), ("prompt", prompt))}
     found = Experiments(sessions["known"], [], {"published": sessions["prompt"]}, {})
-    return Check("published", value, bound, near, lambda of: float(of[0].metrics["x"])), found
+    return Check("published", value, bound, near, lambda of: _point(float(of[0].metrics["x"]))), found
 
 
 @pytest.mark.parametrize(
     ("value", "known", "prompt", "reason"),
     [
-        (0.7, 1.0, 0.7, "the difference is 1.00 dB for a sender that knows"),
-        (-3.0, 1.0, 0.4, "1.00 dB for a sender that knows the link's future rate; 0.40 dB with our decisions"),
+        (0.7, 1.0, 0.7, "the difference is at most 1.00 dB for a sender that knows"),
+        (-3.0, 1.0, 0.4, "at most 1.00 dB for a sender that knows the link's future rate; 0.40 dB with our decisions"),
         (0.7, 3.0, 2.5, "the difference is 2.50 dB with the same decisions"),
         (-3.0, 1.0, -0.2, ""),
         (0.7, 3.0, 0.9, ""),
@@ -111,7 +116,7 @@ def test_reasons_for_a_lower_quality(value: float, known: float, prompt: float, 
     ("value", "theirs", "known", "reason"),
     [
         (-0.2, 30.0, 0.0, "the baseline shows 30.00 of 30"),
-        (-1.8, 30.0, -1.5, "the difference is -1.50"),
+        (-1.8, 30.0, -1.5, "the difference is at most -1.50"),
         (-1.8, 30.0, -0.5, ""),
         (-1.8, 30.0, 0.0, ""),
         (-0.2, 29.0, -1.0, ""),

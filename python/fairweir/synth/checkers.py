@@ -81,9 +81,12 @@ def checkers(query: Query, workers: int | Cluster, budget: Budget, solvers: Sequ
     try:
         yield _Processes(pool, workers, Verifier(query, budget, solvers))
     finally:
-        pool.stop()
-        pool.join()
-        scratch.remove(folder)
+        try:
+            pool.stop()
+            pool.join()
+        finally:
+            # After a second Ctrl-C too, which ends the wait.
+            scratch.remove(folder)
 
 
 class _Here:

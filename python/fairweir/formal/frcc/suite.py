@@ -81,7 +81,7 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
         Step(part.name, partial(_settled, place, request.budget_s), partial(conclude, place))
         for place, part in enumerate(parts())
     ]
-    return settle_all(steps, request, on_progress)
+    return settle_all(steps, request, on_progress, len(steps))
 
 
 @cache

@@ -48,7 +48,8 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
     SolverError : a solver is missing, or two contradict each other
     """
     points = request.points or POINTS
-    return settle_all([*steps_by_solver(points, request.budget_s), *_by_random_traces(points)], request, on_progress)
+    steps = [*steps_by_solver(points, request.budget_s), *_by_random_traces(points)]
+    return settle_all(steps, request, on_progress, len(steps))
 
 
 def settle(bound: Bound, budget_s: float) -> LemmaResult:

@@ -423,7 +423,7 @@ def answer_jobs(
         job = replace(job, known=known, is_stored=request.out is not None)
         return Step(inquiry.name, job, lambda found: conclude(found, inquiry, request, doubt))
 
-    return settle_all([step(job) for job in jobs], request, on_progress)
+    return settle_all((step(job) for job in jobs), request, on_progress, len(jobs))
 
 
 def _stem(name: str) -> str:

@@ -7,7 +7,7 @@ The results are in the order of the steps, regardless of the order in which the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,16 +37,17 @@ class Step:
 
 
 def settle_all(
-    steps: Sequence[Step | LemmaResult], request: Request, on_progress: OnProgress, more: int = 0
+    steps: Iterable[Step | LemmaResult], request: Request, on_progress: OnProgress, total: int
 ) -> list[LemmaResult]:
     """Return one result per step, in the same order.
 
     Parameters
     ----------
-    steps : steps, and the results of lemmas whose answers are stored
+    steps : steps, and the results of lemmas whose answers are stored. If it reads and verifies the answers one after
+        another, each is reported when it is read
     request : Request, whose `workers` run the jobs
     on_progress : called before and after each step that runs in this process, and otherwise after each step
-    more : int, number of lines that the caller will add to the table; the reported total includes these lines
+    total : int, number of lines of the table, for the progress; the caller may add lines after those of the steps
 
     Raises
     ------
@@ -55,25 +56,26 @@ def settle_all(
     ClusterError : the cluster cannot be used
     """
     results: dict[int, LemmaResult] = {}
-    total = len(steps) + more
 
     def end(place: int, result: LemmaResult) -> None:
         results[place] = result
-        on_progress(Progress(steps[place].name, len(results), total, place), result)
+        on_progress(Progress(result.name, len(results), total, place), result)
 
     def begin(name: str) -> None:
         on_progress(Progress(name, len(results), total), None)
 
-    if steps:
-        begin(steps[0].name)
+    waiting: list[tuple[int, Step]] = []
     for place, step in enumerate(steps):
         if isinstance(step, LemmaResult):
             end(place, step)
-    waiting = [(place, step) for place, step in enumerate(steps) if isinstance(step, Step)]
+        else:
+            waiting.append((place, step))
+    if waiting:
+        begin(waiting[0][1].name)
     for index, answer in answers([(step.name, step.job) for _, step in waiting], request.workers, begin):
         place, step = waiting[index]
         end(place, step.conclude(answer))
-    return [results[place] for place in range(len(steps))]
+    return [results[place] for place in sorted(results)]
 
 
 def answers(

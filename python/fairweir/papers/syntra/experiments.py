@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from fairweir.judging.outcome import Interval
 from fairweir.video.play import Session
 
 KNOWN: Final = "known"
@@ -36,7 +37,7 @@ PLAINLY: Final = {
 }
 
 #: Compares sessions with those of a baseline; None if a session showed no frame.
-Measure = Callable[[Sequence[Session]], float | None]
+Measure = Callable[[Sequence[Session]], Interval | None]
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ class Check:
     bound : the published bound, a minimum
     near : difference (for `delay`: factor) by which a value may be below that of the limit or the baseline without
         being far from it
-    measure : function that returns the value of other sessions
+    measure : function that returns the interval of other sessions: its lower end is a value as ours, its upper end
+        bounds what a limit reaches
     """
 
     ours: str
@@ -76,6 +78,16 @@ class Check:
     near: float
     measure: Measure
 
+    def least(self, sessions: Sequence[Session]) -> float | None:
+        """Return the lower end of other sessions' interval, as for ours."""
+        found = self.measure(sessions)
+        return None if found is None else found.lo
+
+    def most(self, sessions: Sequence[Session]) -> float | None:
+        """Return the upper end of a limit's interval: a bound is out of reach only if it exceeds this end, too."""
+        found = self.measure(sessions)
+        return None if found is None else found.hi
+
 
 def why_not_shorter(check: Check, found: Experiments) -> str:
     """Return the reason why the delay is not shorter by the published factor; empty if no experiment gives one."""
@@ -83,8 +95,8 @@ def why_not_shorter(check: Check, found: Experiments) -> str:
         check.bound,
         check.near,
         value=check.value,
-        limit=check.measure(found.quickest),
-        plain=check.measure(found.plain[check.ours]),
+        limit=check.most(found.quickest),
+        plain=check.least(found.plain[check.ours]),
         change=PLAINLY[check.ours],
     )
 
@@ -98,7 +110,7 @@ def delay_reason(
     ----------
     near : minimum factor at which our delay is not considered longer than GCC's
     value : our factor
-    limit : the quickest sender's factor
+    limit : the quickest sender's factor, the upper end of its interval
     plain : our factor with plain pictures
     change : what is changed for `plain`, of :data:`PLAINLY`
     """
@@ -106,7 +118,7 @@ def delay_reason(
         return f"the factor is {plain:.2f} {change}"
     if limit is None or limit >= bound:
         return ""
-    reach = f"the factor is {limit:.2f} for the smallest frames of this encoder, sent at once"
+    reach = f"the factor is at most {limit:.2f} for the smallest frames of this encoder, sent at once"
     if value > near:
         return reach
     # The limit does not explain a longer delay than GCC's: another experiment has to give that reason.
@@ -117,12 +129,12 @@ def delay_reason(
 
 def why_not_better(check: Check, found: Experiments) -> str:
     """Return the reason why the median SSIM is not higher by the published dB; empty if no experiment gives one."""
-    prompt, limit = check.measure(found.at_every_frame[check.ours]), check.measure(found.known)
+    prompt, limit = check.least(found.at_every_frame[check.ours]), check.most(found.known)
     if prompt is not None and prompt >= check.bound:
         return f"the difference is {prompt:.2f} dB with the same decisions at every frame, not once per step"
     if limit is None or prompt is None or limit >= check.bound:
         return ""
-    reach = f"the difference is {limit:.2f} dB for a sender that knows the link's future rate"
+    reach = f"the difference is at most {limit:.2f} dB for a sender that knows the link's future rate"
     if check.value > limit + check.near:
         return reach
     if prompt > limit + check.near:
@@ -137,10 +149,10 @@ def why_not_faster(check: Check, found: Experiments, theirs: float, fps: float) 
     shown = f"the baseline shows {theirs:.2f} of {fps:g} frames per second"
     if check.value > check.near:
         return shown
-    limit = check.measure(found.known)
+    limit = check.most(found.known)
     if limit is None or not (limit < check.bound and check.value > limit + check.near):
         return ""
-    return f"{shown}; the difference is {limit:.2f} for a sender that knows the link's future rate"
+    return f"{shown}; the difference is at most {limit:.2f} for a sender that knows the link's future rate"
 
 
 def geometric_mean(factors: Sequence[float | None]) -> float | None:

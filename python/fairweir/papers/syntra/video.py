@@ -264,7 +264,8 @@ def _numbers(
 
     def number(claim: str, what: str, measure: Measure, bound: float, published: str, reason: Reason) -> Number:
         reading = f"{what}; lower end of the 95 % interval over {SEEDS} seeds"
-        value = measure(mine)
+        measured = measure(mine)
+        value = None if measured is None else measured.lo
         why = ""
         if value is not None and value < bound:
             why = reason(Check(ours, value, bound, _NEAR[claim], measure), experiments)
@@ -283,13 +284,8 @@ def _numbers(
 
 
 def _measure(theirs: Sequence[Session], key: str, by: Callable[[float, float], float], scale: Scale) -> Measure:
-    """Return a function that compares sessions with those of a baseline: the lower end of the interval."""
-
-    def measure(ours: Sequence[Session]) -> float | None:
-        found = _against(ours, theirs, key, by, scale)
-        return None if found is None else found.lo
-
-    return measure
+    """Return a function that compares sessions with those of a baseline."""
+    return lambda ours: _against(ours, theirs, key, by, scale)
 
 
 def _mean(sessions: Sequence[Session], key: str) -> float:
@@ -300,17 +296,19 @@ def _mean(sessions: Sequence[Session], key: str) -> float:
 def _overall(ours: str, sessions: Sessions, experiments: Mapping[str, Experiments]) -> Number:
     """Return the geometric mean over all links of GCC's delay divided by ours, as one number for all links."""
 
-    def mean(one: Callable[[str], Sequence[Session]]) -> float | None:
+    def mean(
+        one: Callable[[str], Sequence[Session]], end: Callable[[Interval], float] = lambda it: it.value
+    ) -> float | None:
         found = [
             _against(one(link), by_sender[GCC], _KEY_MS, lambda a, b: b / a, Scale.FACTOR)
             for link, by_sender in sessions.items()
         ]
-        return geometric_mean([None if factor is None else factor.value for factor in found])
+        return geometric_mean([None if factor is None else end(factor) for factor in found])
 
     value = mean(lambda link: sessions[link][ours])
     why = ""
     if value is not None and value < SMALLER:
-        limit = mean(lambda link: experiments[link].quickest)
+        limit = mean(lambda link: experiments[link].quickest, lambda factor: factor.hi)
         plain = mean(lambda link: experiments[link].plain[ours])
         why = delay_reason(SMALLER, _NEAR[_SHORTER], value=value, limit=limit, plain=plain, change=PLAINLY[ours])
     reading = "GCC's over ours, geometric mean over the links"

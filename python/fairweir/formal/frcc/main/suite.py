@@ -151,14 +151,14 @@ def run(
     effort : Effort, for each case
     """
     named = [*((f"R/theta {_span(case.r_low, case.r_high)}", case) for case in ranges), *variants]
-    steps: list[Step | LemmaResult] = [
-        Step(lemma.name, partial(_lemma, place, request.budget_s), as_it_is) for place, lemma in enumerate(lemmas())
-    ]
-    steps += [_step(request, name, case, effort) for name, case in named]
-    steps += [Step(control.name, partial(_control, place), as_it_is) for place, control in enumerate(controls())]
-    results = settle_all(steps, request, on_progress, more=1)
+    steps = itertools.chain(
+        (Step(lemma.name, partial(_lemma, place, request.budget_s), as_it_is) for place, lemma in enumerate(lemmas())),
+        (_step(request, name, case, effort) for name, case in named),
+        (Step(control.name, partial(_control, place), as_it_is) for place, control in enumerate(controls())),
+    )
+    results = settle_all(steps, request, on_progress, len(lemmas()) + len(named) + len(controls()) + 1)
     results.append(_altogether(ranges, results[len(lemmas()) : len(lemmas()) + len(ranges)]))
-    on_progress(Progress(results[-1].name, len(results), len(results), len(steps)), results[-1])
+    on_progress(Progress(results[-1].name, len(results), len(results), len(results) - 1), results[-1])
     return results
 
 
