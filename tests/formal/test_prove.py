@@ -15,7 +15,7 @@ import z3
 
 from fairweir.ccas.rule import RULES, Rule
 from fairweir.cli.main import main
-from fairweir.errors import ConfigError
+from fairweir.errors import ConfigError, SolverError
 from fairweir.formal.beliefs import Expiry, cbr_delay
 from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.grid import Grid
@@ -29,9 +29,9 @@ from fairweir.formal.lemmas import inquiry as inquiry_module
 from fairweir.formal.lemmas.ask_transition import inquire, inquire_bound
 from fairweir.formal.lemmas.bounds import queue_below
 from fairweir.formal.lemmas.cc_qdel_states import plan
-from fairweir.formal.lemmas.inquiry import Inquiry, answer
+from fairweir.formal.lemmas.inquiry import Ask, Inquiry, answer_all, recall
 from fairweir.formal.lemmas.result import About, LemmaResult, conclude
-from fairweir.formal.lemmas.search import best
+from fairweir.formal.lemmas.search import Found, bisection
 from fairweir.formal.lemmas.states import ANYWHERE, State
 from fairweir.formal.lemmas.stitch import stitch, summary
 from fairweir.formal.lemmas.suites import SUITES, Request, find
@@ -96,6 +96,18 @@ def test_only_wrong_beliefs_are_contradicted(start: State, outcome: ProofOutcome
     assert ask(Question("trusted", given, trusted), Budget(20)).outcome is outcome
 
 
+def best(ask: Callable[[Fraction], ProofOutcome], weakest: int, strongest: int, step: Fraction, at_once: int) -> Found:
+    """Run a bisection with the outcomes of `ask`."""
+    search = bisection(Fraction(weakest), Fraction(strongest), step, at_once)
+    values = next(search)
+    while True:
+        try:
+            values = search.send([ask(value) for value in values])
+        except StopIteration as end:
+            found: Found = end.value
+            return found
+
+
 @pytest.mark.parametrize("at_once", [1, 2])
 def test_a_search_ends_where_both_sides_meet(at_once: int) -> None:
     asked = []
@@ -104,7 +116,7 @@ def test_a_search_ends_where_both_sides_meet(at_once: int) -> None:
         asked.append(value)
         return ProofOutcome.PROVED if value <= Fraction(83, 100) else ProofOutcome.REFUTED
 
-    found = best(half, Fraction(1, 2), Fraction(1), Fraction(1, 100), at_once)
+    found = best(half, 0, 1, Fraction(1, 100), at_once)
     assert (found.proved, found.refuted) == (Fraction(83, 100), Fraction(84, 100))
     assert found.is_tight
     assert len(asked) <= 12
@@ -114,11 +126,11 @@ def test_a_search_takes_unknown_for_neither_side() -> None:
     def hazy(value: Fraction) -> ProofOutcome:
         return ProofOutcome.PROVED if value >= 7 else ProofOutcome.UNKNOWN if value >= 5 else ProofOutcome.REFUTED
 
-    found = best(hazy, Fraction(10), Fraction(0), Fraction(1))
+    found = best(hazy, 10, 0, Fraction(1), 1)
     assert found.proved == 7
     assert found.refuted is not None
     assert found.refuted < 5
-    nothing = best(lambda _: ProofOutcome.REFUTED, Fraction(0), Fraction(5), Fraction(1))
+    nothing = best(lambda _: ProofOutcome.REFUTED, 0, 5, Fraction(1), 1)
     assert nothing.proved is None
     assert not nothing.is_tight
 
@@ -153,6 +165,12 @@ def asked_again(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
+def answer(inquiry: Inquiry, request: Request) -> LemmaResult:
+    """Return the result of a suite with one lemma."""
+    (result,) = answer_all(lambda _: [inquiry], request, lambda at, result: None)
+    return result
+
+
 def test_answers_are_stored_and_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = asked_again(monkeypatch)
     plain, certified = Request(out=tmp_path), Request(out=tmp_path, certificate=True)
@@ -166,6 +184,33 @@ def test_answers_are_stored_and_not_asked_again(tmp_path: Path, monkeypatch: pyt
     assert "certificate of" in answer(lemma(), certified).note
     assert answer(lemma(), plain).kept == "certificate checked again"
     assert len(asked) == 2
+
+
+def test_stored_answers_are_kept_if_ctrl_c_comes_while_others_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = [lemma(), lemma(ProofOutcome.REFUTED)]
+    request, read = Request(out=tmp_path), []
+    answer_all(lambda _: both, request, lambda at, result: None)
+
+    def interrupted(inquiry: Inquiry, request: Request) -> tuple[LemmaResult | None, str]:
+        if inquiry is both[1]:
+            raise KeyboardInterrupt
+        return recall(inquiry, request)
+
+    monkeypatch.setattr(inquiry_module, "recall", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        answer_all(lambda _: both, request, lambda at, result: read.append(result))
+    assert [result.outcome for result in read if result is not None] == [ProofOutcome.PROVED]
+
+
+def test_the_answer_to_another_question_is_not_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by a worker of a cluster with other lemmas."""
+    settled = Ask(lambda _: [lemma(ProofOutcome.REFUTED)], Request(), 0, is_stored=True)()
+    monkeypatch.setattr(Ask, "__call__", lambda self: settled)
+    with pytest.raises(SolverError, match="answered another question"):
+        answer(lemma(), Request(out=tmp_path))
+    assert not (tmp_path / "answers").exists()
 
 
 CHANGED = "was changed, or was not written by this installation"

@@ -164,25 +164,6 @@ def made_by(make: Callable[[Request], Sequence[Any]], request: Request) -> Seque
     return make(request)
 
 
-def answer(inquiry: Inquiry, request: Request) -> LemmaResult:
-    """Return the result of a lemma: the stored answer if this answer can be verified, otherwise the solvers' answer.
-
-    Parameters
-    ----------
-    inquiry : Inquiry
-    request : Request, with the budget and the folder of stored answers
-
-    Raises
-    ------
-    VacuousError : the assumptions contradict each other
-    SolverError : a solver is missing, or two contradict each other
-    """
-    known, doubt = recall(inquiry, request)
-    if known is not None and not needs_work(known, request):
-        return noted(inquiry, known)
-    return conclude(settle(inquiry, request, known, is_stored=request.out is not None), inquiry, request, doubt)
-
-
 def recall(inquiry: Inquiry, request: Request) -> tuple[LemmaResult | None, str]:
     """Return the stored answer, or None; and the reason if a stored answer was rejected."""
     if request.out is None or not (request.out / ANSWERS).is_dir():

@@ -37,26 +37,6 @@ class Found:
         return self.proved is not None and self.refuted is not None
 
 
-def best(
-    ask: Callable[[Fraction], ProofOutcome], weakest: Fraction, strongest: Fraction, step: Fraction, at_once: int = 1
-) -> Found:
-    """Find the strongest value that is proved, and the weakest that is refuted, on a grid of values.
-
-    Parameters
-    ----------
-    ask : function from a value to the outcome of the lemma with this value
-    weakest, strongest, step, at_once : as of :func:`bisection`
-    """
-    search = bisection(weakest, strongest, step, at_once)
-    values = next(search)
-    while True:
-        try:
-            values = search.send([ask(value) for value in values])
-        except StopIteration as end:
-            found: Found = end.value
-            return found
-
-
 def bisection(
     weakest: Fraction, strongest: Fraction, step: Fraction, at_once: int = 1
 ) -> Generator[list[Fraction], list[ProofOutcome], Found]:
