@@ -309,9 +309,11 @@ impl Bbr {
             self.start_round(ack);
         }
         let is_app_limited = self.is_app_limited(ack);
-        let is_mere_time = ack.lost == 0 && !self.is_round_start && !is_app_limited && self.policer.is_only_counting();
-        if self.params.policer_detection && !is_mere_time && (ack.lost > 0 || self.policer.is_active()) {
-            self.look_for_policer(ack.lost > 0, is_app_limited, ack.sender, cx);
+        if self.params.policer_detection {
+            let is_mere_time = !self.is_round_start && !is_app_limited && self.policer.is_only_counting();
+            if ack.lost > 0 || (self.policer.is_active() && !is_mere_time) {
+                self.look_for_policer(ack.lost > 0, is_app_limited, ack.sender, cx);
+            }
         }
         if !self.max_bw.is_no_news(rate.delivered, rate.interval) {
             let sample = Bandwidth::of_sample(rate.delivered, rate.interval);

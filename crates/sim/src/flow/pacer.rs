@@ -85,14 +85,19 @@ impl Bucket {
         }
     }
 
-    /// Takes whole packets.
-    fn take(&mut self) -> u64 {
+    /// Takes the whole packets that it holds at `now`, and returns their number.
+    #[cold]
+    #[inline(never)]
+    fn draw(&mut self, rate: u64, now: Time) -> u64 {
+        self.refill(rate, now);
         let packets = self.tokens / self.mss;
         self.tokens -= packets * self.mss;
         packets
     }
 
     /// When it holds `resumes_with` at `rate`.
+    #[cold]
+    #[inline(never)]
     fn resumes_at(&self, rate: u64) -> Time {
         let missing = u128::from(self.resumes_with.saturating_sub(self.tokens));
         let wait = (missing * u128::from(NANOS_PER_SEC)).div_ceil(u128::from(rate.max(1)));
@@ -169,7 +174,13 @@ impl Pacer {
     pub(super) fn allows(&mut self, now: Time) -> bool {
         if self.burst == 0 {
             if now < self.next_send {
-                if !self.draws(now) {
+                let State::Bucket(bucket) = &mut self.spacing else {
+                    self.due_at = self.next_send;
+                    return false;
+                };
+                self.burst = bucket.draw(self.rate, now);
+                if self.burst == 0 {
+                    self.due_at = bucket.resumes_at(self.rate);
                     return false;
                 }
             } else {
@@ -184,22 +195,6 @@ impl Pacer {
         let gap = self.credit.as_mut().map_or(self.gap, |credit| credit.shorten(self.gap));
         self.next_send = Time::from_nanos(self.next_send.as_nanos() + gap);
         true
-    }
-
-    /// Draws a burst from the bucket; sets the timer if there is none, or nothing in it.
-    #[cold]
-    #[inline(never)]
-    fn draws(&mut self, now: Time) -> bool {
-        let State::Bucket(bucket) = &mut self.spacing else {
-            self.due_at = self.next_send;
-            return false;
-        };
-        bucket.refill(self.rate, now);
-        self.burst = bucket.take();
-        if self.burst == 0 {
-            self.due_at = bucket.resumes_at(self.rate);
-        }
-        self.burst > 0
     }
 
     /// A packet was sent; `departure` is when the controller permits the next one.
