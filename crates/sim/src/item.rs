@@ -17,6 +17,8 @@ pub(crate) struct Item {
     pub(crate) at: Time,
     /// Time at which the data packet entered the network; ACK: that of the newest packet received.
     pub(crate) sent: Time,
+    /// Time at which the ACK left the receiver; data: that of the newest ACK that the sender had read.
+    pub(crate) ack_sent: Time,
     /// Data: packet number; ACK: cumulative ACK.
     pub(crate) seq: u64,
     /// Data: transmission number of the flow; ACK: number of the receiver's ACK; both 0 without an observer.
@@ -25,6 +27,8 @@ pub(crate) struct Item {
     pub(crate) ce: u32,
     /// ACK: length of the receiver's log, modulo 2^32; data: 1 for a retransmission, 0 for a new packet.
     pub(crate) log: u32,
+    /// [`crate::receiver::AckOut::window`]
+    pub(crate) window: u32,
 }
 
 impl Item {
@@ -61,6 +65,10 @@ pub(crate) struct AckItem {
     pub(crate) log: u32,
     /// [`crate::receiver::AckOut::ce`]
     pub(crate) ce: u32,
+    /// [`crate::receiver::AckOut::window`]
+    pub(crate) window: u32,
     /// Send time of the newest packet that the receiver had received: the timestamp that the ACK echoes.
     pub(crate) echo: Time,
+    /// Time at which the ACK left the receiver: its own timestamp.
+    pub(crate) ack_sent: Time,
 }

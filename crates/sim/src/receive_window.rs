@@ -21,7 +21,6 @@
 //! so `tcp_rcv_rtt_measure` (the RTT without timestamps) is not needed; the window update after a read is part of the ACK
 //! at the same instant (`tcp_cleanup_rbuf`); no pruning.
 
-use crate::ring::Ring;
 use fairweir_scenario::HEADER_BYTES;
 use fairweir_units::{Bytes, Dur, Time};
 
@@ -44,24 +43,6 @@ const DEFAULT_MSS: u64 = 536;
 /// Minimum data that the application reads, bytes: `SO_RCVLOWAT` of the kernel world's receivers.
 const READ_BYTES: u64 = 8 << 10;
 
-/// The window and the timestamp of an ACK.
-#[derive(Clone, Copy, Debug, Default)]
-struct Advertised {
-    /// Time at which the ACK left: its timestamp.
-    at: Time,
-    cum: u64,
-    log: u32,
-    /// Packets from `cum` on that are in the window: fewer than a buffer of `MAX_BUFFER` has.
-    packets: u32,
-}
-
-/// The timestamp that packets echo from a time on.
-#[derive(Clone, Copy, Debug, Default)]
-struct Echo {
-    from: Time,
-    timestamp: Time,
-}
-
 /// State of an autotuned receive window. Data are counted in bytes of payload.
 #[derive(Debug)]
 pub(crate) struct ReceiveWindow {
@@ -73,6 +54,11 @@ pub(crate) struct ReceiveWindow {
     ratio: u64,
     /// `sk_rcvbuf`
     buffer: u64,
+    /// Memory in use above which the application reads less than `READ_BYTES` (`tcp_epollin_ready`).
+    pressure: u64,
+    /// Payload for which the free memory has room below which the window is closed: a sixteenth of that of the buffer, at
+    /// least a packet (`__tcp_select_window`).
+    closed_below: u64,
     /// The window that the buffer permits (`window_clamp`).
     clamp: u64,
     /// Current limit of the window (`rcv_ssthresh`).
@@ -97,12 +83,6 @@ pub(crate) struct ReceiveWindow {
     rtt: Dur,
     /// Timestamp of the last RTT sample (`rcv_rtt_last_tsecr`).
     last_echo: Time,
-    /// Time of the last SYN-ACK.
-    syn_ack_at: Time,
-    /// ACKs that the sender has not read.
-    advertised: Ring<Advertised>,
-    /// Timestamps that the sender has read, until a packet that was sent later arrives.
-    echoes: Ring<Echo>,
 }
 
 impl ReceiveWindow {
@@ -117,7 +97,9 @@ impl ReceiveWindow {
             mss,
             truesize: truesize(packet.0),
             ratio: INITIAL_RATIO,
-            buffer: INITIAL_BUFFER,
+            buffer: 0,
+            pressure: 0,
+            closed_below: 0,
             clamp,
             ssthresh,
             first_packet,
@@ -130,19 +112,25 @@ impl ReceiveWindow {
             measured_from: None,
             rtt: Dur::ZERO,
             last_echo: Time::ZERO,
-            syn_ack_at: Time::ZERO,
-            advertised: Ring::new(),
-            echoes: Ring::new(),
         };
+        window.set_buffer(INITIAL_BUFFER);
         if mss > DEFAULT_MSS {
             window.measure_ratio(offered);
         }
         window
     }
 
+    /// Sets the size of the buffer, or computes its limits for a new ratio.
+    fn set_buffer(&mut self, buffer: u64) {
+        self.buffer = buffer;
+        self.pressure = buffer - buffer / 8;
+        self.closed_below = self.mss.max(self.window_of(buffer) >> 4);
+    }
+
     /// Sets the ratio of payload to memory, which the first packet reveals, after a window of `offered` bytes.
     fn measure_ratio(&mut self, offered: u64) {
         self.ratio = ((self.mss << RATIO_SHIFT) / self.truesize).max(1);
+        self.set_buffer(self.buffer);
         let clamp = self.window_of(self.buffer);
         self.ssthresh =
             if clamp < self.clamp { self.ssthresh.min(clamp) } else { self.ssthresh.max(offered.min(clamp)) };
@@ -160,27 +148,16 @@ impl ReceiveWindow {
         self.edge_packets
     }
 
-    /// Records that a SYN-ACK leaves at `at`.
-    pub(crate) fn on_syn_ack_sent(&mut self, at: Time) {
-        self.syn_ack_at = at;
-    }
-
-    /// Records that the sender reads the SYN-ACK at `now`.
-    pub(crate) fn on_syn_ack_read(&mut self, now: Time) {
-        self.echoes.push(Echo { from: now, timestamp: self.syn_ack_at });
-    }
-
-    /// Processes a packet that arrives at `at`, was sent at `sent`, puts `packets` in order and makes `rcv_nxt` the next
-    /// packet expected, while `above` packets wait above a hole. Returns whether the window may grow; such a packet is
+    /// Processes a packet that arrives at `at`, echoes the timestamp `echo`, puts `packets` in order and makes `rcv_nxt` the
+    /// next packet expected, while `above` packets wait above a hole. Returns whether the window may grow; such a packet is
     /// acknowledged at once.
-    pub(crate) fn on_in_order(&mut self, rcv_nxt: u64, packets: u64, above: u64, at: Time, sent: Time) -> bool {
-        self.sample_rtt(at, sent);
+    pub(crate) fn on_in_order(&mut self, rcv_nxt: u64, packets: u64, above: u64, at: Time, echo: Time) -> bool {
+        self.sample_rtt(at, echo);
         self.unread += packets;
         self.last = (at, self.unread);
         let occupied = (above + self.unread) * self.truesize;
         let grows = self.grow(occupied);
-        // tcp_epollin_ready
-        if self.unread * self.mss >= READ_BYTES || occupied > self.buffer - self.buffer / 8 {
+        if self.unread * self.mss >= READ_BYTES || occupied > self.pressure {
             self.adjust_space(rcv_nxt, above, at);
             self.unread = 0;
         }
@@ -188,8 +165,8 @@ impl ReceiveWindow {
     }
 
     /// Processes packet `seq`, which arrives out of order as one of `above` packets above the hole at `rcv_nxt`.
-    pub(crate) fn on_out_of_order(&mut self, seq: u64, rcv_nxt: u64, above: u64, at: Time, sent: Time, sack: bool) {
-        self.sample_rtt(at, sent);
+    pub(crate) fn on_out_of_order(&mut self, seq: u64, rcv_nxt: u64, above: u64, at: Time, echo: Time, sack: bool) {
+        self.sample_rtt(at, echo);
         self.top = self.top.max(seq + 1);
         // Without SACK all duplicate ACKs must have the same window.
         if sack {
@@ -198,17 +175,13 @@ impl ReceiveWindow {
         self.grow_buffer(self.space, rcv_nxt, above);
     }
 
-    /// Updates the smoothed RTT, if the packet sent at `sent` echoes a new timestamp (`tcp_rcv_rtt_measure_ts`).
-    fn sample_rtt(&mut self, at: Time, sent: Time) {
-        let mut newest = self.last_echo;
-        while let Some(echo) = self.echoes.pop_if(|echo| echo.from <= sent) {
-            newest = echo.timestamp;
-        }
-        if newest == self.last_echo {
+    /// Updates the smoothed RTT, if a packet echoes a new timestamp (`tcp_rcv_rtt_measure_ts`).
+    fn sample_rtt(&mut self, at: Time, echo: Time) {
+        if echo == self.last_echo {
             return;
         }
-        self.last_echo = newest;
-        let sample = at.since(newest);
+        self.last_echo = echo;
+        let sample = at.since(echo);
         let is_minimum = self.rtt == Dur::ZERO || sample * 8 < self.rtt;
         // The timestamp may be old if the application reads late.
         if self.unread > 0 && !is_minimum {
@@ -220,6 +193,9 @@ impl ReceiveWindow {
     /// Raises the window's limit by two segments as far as the buffer permits, of which `used` bytes are occupied
     /// (`tcp_grow_window`); returns whether it did.
     fn grow(&mut self, used: u64) -> bool {
+        if self.ssthresh >= self.clamp {
+            return false;
+        }
         let limit = self.clamp.min(self.window_of(self.buffer.saturating_sub(used)));
         let room = limit.saturating_sub(self.ssthresh);
         self.ssthresh += room.min(2 * self.mss);
@@ -251,14 +227,14 @@ impl ReceiveWindow {
         let window = twice + 2 * growth + beyond_hole;
         let buffer = ((window << RATIO_SHIFT) / self.ratio).min(MAX_BUFFER);
         if buffer > self.buffer {
-            self.buffer = buffer;
+            self.set_buffer(buffer);
             self.clamp = self.window_of(buffer);
         }
     }
 
     /// Chooses the window of an ACK that leaves at `at` for the packets below `cum`, while `above` packets wait above a
-    /// hole and the log has the length `log`.
-    pub(crate) fn on_ack_sent(&mut self, cum: u64, log: u32, above: u64, at: Time) {
+    /// hole; returns the number of packets from `cum` on that are in it.
+    pub(crate) fn on_ack_sent(&mut self, cum: u64, above: u64, at: Time) -> u32 {
         let rcv_nxt = (cum - self.first_packet) * self.mss;
         let open = self.edge.saturating_sub(rcv_nxt);
         let arrived = if at == self.last.0 { self.last.1 } else { self.unread };
@@ -271,8 +247,8 @@ impl ReceiveWindow {
             }
         }
         self.set_edge(rcv_nxt + window.next_multiple_of(WINDOW_UNIT));
-        let packets = (self.first_packet + self.edge_packets).saturating_sub(cum) as u32;
-        self.advertised.push(Advertised { at, cum, log, packets });
+        // Fewer than a buffer of `MAX_BUFFER` has.
+        (self.first_packet + self.edge_packets).saturating_sub(cum) as u32
     }
 
     /// Moves the right edge of the window. Most ACKs move it by a packet or two, so that few need a division.
@@ -287,36 +263,10 @@ impl ReceiveWindow {
         }
     }
 
-    /// Returns the window while `packets` occupy the buffer. A window that leaves less than a sixteenth of the buffer
-    /// free is closed (`__tcp_select_window`).
+    /// Returns the window while `packets` occupy the buffer (`__tcp_select_window`).
     fn select(&self, packets: u64) -> u64 {
         let free = self.window_of(self.buffer.saturating_sub(packets * self.truesize));
-        if free < self.mss.max(self.window_of(self.buffer) >> 4) { 0 } else { free.min(self.ssthresh) }
-    }
-
-    /// Processes the ACK of the packets below `cum`, with the length `log` of the receiver's log, which the sender reads
-    /// at `now`. Returns the right edge of its window, if the ACK is not known already.
-    pub(crate) fn on_ack_read(&mut self, cum: u64, log: u32, now: Time) -> Option<u64> {
-        let ack = match self.advertised.pop_if(|ack| (ack.cum, ack.log) == (cum, log)) {
-            Some(ack) => ack,
-            None => self.skip_lost_acks(cum, log)?,
-        };
-        self.echoes.push(Echo { from: now, timestamp: ack.at });
-        Some(ack.cum + u64::from(ack.packets))
-    }
-
-    /// Takes the newest of the ACKs up to one that the sender reads, whose predecessors were lost.
-    #[cold]
-    fn skip_lost_acks(&mut self, cum: u64, log: u32) -> Option<Advertised> {
-        let is_after = |ack: &Advertised| (ack.cum, ack.log.wrapping_sub(log).cast_signed()) > (cum, 0);
-        let mut newest = None;
-        while let Some(ack) = self.advertised.pop_if(|ack| !is_after(ack)) {
-            newest = Some(ack);
-            if (ack.cum, ack.log) == (cum, log) {
-                break;
-            }
-        }
-        newest
+        if free < self.closed_below { 0 } else { free.min(self.ssthresh) }
     }
 }
 
@@ -350,21 +300,18 @@ mod tests {
 
     /// Passes RTTs of 100 ms with the given numbers of packets through a window: all packets of an RTT arrive at its
     /// start and are acknowledged at once. Returns the window after each RTT, packets.
-    fn windows(window: &mut ReceiveWindow, rounds: &[u64]) -> Vec<u64> {
+    fn windows(window: &mut ReceiveWindow, rounds: &[u64]) -> Vec<u32> {
         let mut next = 0;
-        window.on_syn_ack_sent(at(0));
-        window.on_syn_ack_read(at(50));
         (1..)
             .zip(rounds)
             .map(|(round, &packets)| {
-                let mut edge = 0;
+                let mut last = 0;
                 for _ in 0..packets {
                     next += 1;
-                    window.on_in_order(next, 1, 0, at(100 * round), at(100 * round - 50));
-                    window.on_ack_sent(next, 0, 0, at(100 * round));
-                    edge = window.on_ack_read(next, 0, at(100 * round + 50)).expect("a new ACK");
+                    window.on_in_order(next, 1, 0, at(100 * round), at(100 * (round - 1)));
+                    last = window.on_ack_sent(next, 0, at(100 * round));
                 }
-                edge - next
+                last
             })
             .collect()
     }
@@ -393,11 +340,11 @@ mod tests {
         let buffer = window.buffer;
         for next in 631..2231 {
             let round = 8 + (next - 631) / 160;
-            window.on_in_order(next, 1, 0, at(100 * round), at(100 * round - 50));
+            window.on_in_order(next, 1, 0, at(100 * round), at(100 * (round - 1)));
         }
         assert_eq!(window.buffer, buffer);
         assert!(window.clamp / window.mss >= 2 * 160);
-        assert!(!window.on_in_order(2231, 1, 0, at(2000), at(1950)), "an immediate ACK");
+        assert!(!window.on_in_order(2231, 1, 0, at(2000), at(1900)), "an immediate ACK");
     }
 
     #[test]
@@ -414,8 +361,8 @@ mod tests {
         windows(&mut window, &[10, 20]);
         let (edge, buffer) = (window.edge, window.buffer);
         for above in 1..=60 {
-            window.on_out_of_order(30 + above, 30, above, at(300), at(250), true);
-            window.on_ack_sent(30, above as u32, above, at(300));
+            window.on_out_of_order(30 + above, 30, above, at(300), at(200), true);
+            window.on_ack_sent(30, above, at(300));
             assert!(window.edge >= edge);
         }
         assert!(window.buffer > buffer, "{} {buffer}", window.buffer);
@@ -427,25 +374,12 @@ mod tests {
         windows(&mut window, &[10, 20, 40, 80, 160]);
         let last = window.edge / window.mss;
         for seq in 311..last {
-            window.on_out_of_order(seq, 310, seq - 310, at(600), at(550), true);
-            window.on_ack_sent(310, (seq - 310) as u32, seq - 310, at(600));
+            window.on_out_of_order(seq, 310, seq - 310, at(600), at(500), true);
+            window.on_ack_sent(310, seq - 310, at(600));
         }
-        window.on_in_order(last, last - 310, 0, at(700), at(650));
-        window.on_ack_sent(last, 0, 0, at(700));
-        let edge = window.on_ack_read(last, 0, at(750)).expect("a new ACK");
-        assert!(edge >= last + 100, "{edge} {last}");
-    }
-
-    #[test]
-    fn acks_that_are_lost_are_skipped_and_equal_ones_read_once() {
-        let mut window = ReceiveWindow::new(PACKET, 0);
-        for (cum, log) in [(1, 0), (2, 0), (2, 1), (2, 1), (3, 1)] {
-            window.on_ack_sent(cum, log, 0, at(cum));
-        }
-        assert!(window.on_ack_read(2, 1, at(9)).is_some());
-        assert_eq!(window.advertised.len(), 2);
-        assert!(window.on_ack_read(3, 1, at(10)).is_some());
-        assert!(window.on_ack_read(3, 1, at(11)).is_none());
+        window.on_in_order(last, last - 310, 0, at(700), at(600));
+        let packets = window.on_ack_sent(last, 0, at(700));
+        assert!(packets >= 100, "{packets}");
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub(crate) struct AckOut {
     pub(crate) log: u32,
     /// Number of marked packets so far, modulo 2^32; senders use the difference between two ACKs.
     pub(crate) ce: u32,
+    /// Packets from `cum` on that are in the receive window; 0 if the window is not autotuned.
+    pub(crate) window: u32,
 }
 
 #[derive(Debug)]
@@ -70,16 +72,17 @@ impl Receiver {
         }
     }
 
-    /// Processes packet `seq`, which was sent at `sent` and arrives at `at`; returns the ACK that it causes immediately,
-    /// if any. Callers must call [`Receiver::due_before`] first.
-    #[inline]
-    pub(crate) fn arrive(&mut self, seq: u64, is_marked: bool, at: Time, sent: Time) -> Option<AckOut> {
+    /// Processes packet `seq`, which arrives at `at` and echoes the timestamp `echo`: its sender has read the ACK that
+    /// left at that time. Returns the ACK that the packet causes immediately, if any. Callers must call
+    /// [`Receiver::due_before`] first.
+    #[inline(always)]
+    pub(crate) fn arrive(&mut self, seq: u64, is_marked: bool, at: Time, echo: Time) -> Option<AckOut> {
         self.ce = self.ce.wrapping_add(u32::from(is_marked));
         if seq == self.rcv_nxt && self.above.is_empty() {
             self.rcv_nxt += 1;
             self.pending += 1;
             if self.window.is_some() {
-                self.autotune(1, at, sent);
+                self.autotune(1, at, echo);
             }
             if self.is_acknowledged_at_once(seq, is_marked, at) {
                 return Some(self.ack(at));
@@ -89,13 +92,13 @@ impl Receiver {
             }
             return None;
         }
-        self.arrive_out_of_order(seq, is_marked, at, sent)
+        self.arrive_out_of_order(seq, is_marked, at, echo)
     }
 
     /// Processes a packet that is out of order, is a duplicate, or fills a hole. It is acknowledged immediately (RFC 5681,
     /// section 4.2) unless SACKs are compressed; the returned ACK may then be one that leaves before the packet.
     #[inline(never)]
-    fn arrive_out_of_order(&mut self, seq: u64, is_marked: bool, at: Time, sent: Time) -> Option<AckOut> {
+    fn arrive_out_of_order(&mut self, seq: u64, is_marked: bool, at: Time, echo: Time) -> Option<AckOut> {
         let mut before = None;
         if seq > self.rcv_nxt {
             if !self.above.insert(seq, self.rcv_nxt) {
@@ -109,12 +112,12 @@ impl Receiver {
                     self.log.push(seq);
                 }
                 if let Some(window) = &mut self.window {
-                    window.on_out_of_order(seq, self.rcv_nxt, self.above.count, at, sent, self.sack);
+                    window.on_out_of_order(seq, self.rcv_nxt, self.above.count, at, echo, self.sack);
                 }
             }
         } else if seq == self.rcv_nxt {
             self.rcv_nxt = self.above.advance(seq + 1);
-            self.autotune(self.rcv_nxt - seq, at, sent);
+            self.autotune(self.rcv_nxt - seq, at, echo);
             self.count_hole(seq, is_marked, true);
             if let Some(sacks) = &mut self.sack_compression {
                 sacks.fill(seq, self.rcv_nxt);
@@ -159,9 +162,9 @@ impl Receiver {
 
     /// Autotunes the window, if it is autotuned, after a packet that puts `packets` in order.
     #[inline(never)]
-    fn autotune(&mut self, packets: u64, at: Time, sent: Time) {
+    fn autotune(&mut self, packets: u64, at: Time, echo: Time) {
         let Some(window) = &mut self.window else { return };
-        if window.on_in_order(self.rcv_nxt, packets, self.above.count, at, sent)
+        if window.on_in_order(self.rcv_nxt, packets, self.above.count, at, echo)
             && let Some(quick) = &mut self.quick_acks
         {
             quick.on_growth();
@@ -209,10 +212,11 @@ impl Receiver {
         self.pending = 0;
         self.deadline = Time::NEVER;
         let log = self.log_base.wrapping_add(self.log.len() as u32);
-        if let Some(window) = &mut self.window {
-            window.on_ack_sent(self.rcv_nxt, log, self.above.count, at);
-        }
-        AckOut { at, cum: self.rcv_nxt, log, ce: self.ce }
+        let window = match &mut self.window {
+            Some(window) => window.on_ack_sent(self.rcv_nxt, self.above.count, at),
+            None => 0,
+        };
+        AckOut { at, cum: self.rcv_nxt, log, ce: self.ce, window }
     }
 
     /// Returns the packet numbers in the log up to `to` that the sender has not read.

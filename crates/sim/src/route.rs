@@ -90,6 +90,8 @@ pub(crate) struct Route {
     pub(crate) acks: Ring<AckItem>,
     /// Send time of the newest packet that reached the receiver.
     last_sent: Time,
+    /// Time at which the newest ACK that the sender has read left the receiver: the timestamp that data echo.
+    pub(crate) last_ack_sent: Time,
     /// Send time of the first SYN that reached the receiver: the timestamp that SYN-ACKs echo.
     pub(crate) syn_echo: Option<Time>,
     short_path: Option<ShortPath>,
@@ -119,6 +121,7 @@ impl Route {
             receiver: Receiver::new(&spec.receiver, first_packet),
             acks: Ring::new(),
             last_sent: Time::ZERO,
+            last_ack_sent: Time::ZERO,
             syn_echo: None,
         }
     }
@@ -221,7 +224,7 @@ impl Route {
         }
         self.last_sent = now;
         self.report_arrival(number, at, is_marked, net);
-        if let Some(ack) = self.receiver.arrive(seq, is_marked, at, now) {
+        if let Some(ack) = self.receiver.arrive(seq, is_marked, at, self.last_ack_sent) {
             self.return_on_short_path(path, ack, net);
         } else if self.receiver.deadline().is_set() {
             net.schedule.bring_forward(self.flow_leaf, self.receiver.deadline());
@@ -232,13 +235,15 @@ impl Route {
     fn return_on_short_path<W: Watch>(&mut self, path: ShortPath, ack: AckOut, net: &mut Net<W>) {
         let number = self.number_ack(&ack, net);
         let at = ack.at.after(path.reverse);
-        self.return_ack(AckItem { at, cum: ack.cum, log: ack.log, ce: ack.ce, echo: self.last_sent }, number, net);
+        let AckOut { at: ack_sent, cum, log, ce, window } = ack;
+        self.return_ack(AckItem { at, cum, log, ce, window, echo: self.last_sent, ack_sent }, number, net);
     }
 
     #[inline(never)]
     fn send_over_stages<W: Watch>(&mut self, departure: Departure, number: u64, net: &mut Net<W>) {
         let Departure { at: now, seq, is_retransmission } = departure;
-        let mut item = Item { at: now, sent: now, seq, ce: 0, log: is_retransmission.into(), number };
+        let (log, ack_sent) = (is_retransmission.into(), self.last_ack_sent);
+        let mut item = Item { at: now, sent: now, ack_sent, seq, ce: 0, log, window: 0, number };
         let data = &mut self.transits[Direction::Data as usize];
         if !data.start(&mut item) {
             self.lose(Direction::Data, number, now, None, net);
@@ -294,7 +299,7 @@ impl Route {
         }
         self.last_sent = item.sent;
         self.report_arrival(item.number, item.at, item.ce > 0, net);
-        if let Some(ack) = self.receiver.arrive(item.seq, item.ce > 0, item.at, item.sent) {
+        if let Some(ack) = self.receiver.arrive(item.seq, item.ce > 0, item.at, item.ack_sent) {
             self.acknowledge(ack, net);
         } else if self.receiver.deadline().is_set() {
             net.schedule.bring_forward(self.flow_leaf, self.receiver.deadline());
@@ -312,7 +317,8 @@ impl Route {
     #[inline(always)]
     fn acknowledge<W: Watch>(&mut self, ack: AckOut, net: &mut Net<W>) {
         let number = self.number_ack(&ack, net);
-        self.send_back(Item { at: ack.at, sent: self.last_sent, seq: ack.cum, ce: ack.ce, log: ack.log, number }, net);
+        let AckOut { at, cum: seq, log, ce, window } = ack;
+        self.send_back(Item { at, sent: self.last_sent, ack_sent: at, seq, ce, log, window, number }, net);
     }
 
     /// Sends `item` from the receiver at `item.at`.
@@ -330,8 +336,8 @@ impl Route {
 
     #[inline(always)]
     fn return_item<W: Watch>(&mut self, item: Item, net: &mut Net<W>) {
-        let Item { at, sent: echo, seq: cum, log, ce, number } = item;
-        self.return_ack(AckItem { at, cum, log, ce, echo }, number, net);
+        let Item { at, sent: echo, ack_sent, seq: cum, log, ce, window, number } = item;
+        self.return_ack(AckItem { at, cum, log, ce, window, echo, ack_sent }, number, net);
     }
 
     /// Passes an ACK without a hop ahead to the sender at `ack.at`.

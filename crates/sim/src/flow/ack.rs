@@ -1,10 +1,11 @@
 //! ACK processing: delivered packets, RTT and rate samples, and the controller's decision.
 
+use super::recovery::Recovery;
 use super::{Flow, Record, timestamps};
 use crate::item::{AckItem, SYN};
 use crate::net::Net;
 use crate::watch::Watch;
-use fairweir_cca::{Ack, AckedPacket, CaState, RateSample, Recovery};
+use fairweir_cca::{Ack, AckedPacket, CaState, RateSample, Sender};
 use fairweir_units::{Dur, Time};
 
 /// Packets delivered by an ACK.
@@ -53,25 +54,37 @@ impl Flow {
         {
             self.window.edge = Some(self.window.edge.map_or(edge, |old| old.max(edge)));
         }
-        if let Some(window) = &mut self.route.receiver.window
-            && ack.cum != SYN
-            && let Some(edge) = window.on_ack_read(ack.cum, ack.log, now)
-        {
-            self.window.advertise(edge, ack.cum.max(self.sender.snd_una));
+        if self.route.receiver.window.is_some() && ack.cum != SYN {
+            self.route.last_ack_sent = ack.ack_sent;
+            self.window.advertise(ack.cum + u64::from(ack.window), ack.cum.max(self.sender.snd_una));
         }
-        // The outcome of a tail loss probe is determined in the general case.
-        let suspected = self.sender.sacked_out + self.sender.lost_out + self.tail_probe.outstanding;
-        let is_quiet = self.sender.ca_state == CaState::Open && suspected == 0;
-        let is_plain = ack.cum > self.sender.snd_una
-            && ack.log == self.seen.log
-            && (ack.ce == self.seen.ce || !self.recovery.examines_marks);
-        if is_quiet && is_plain {
+        let is_open = self.sender.ca_state == CaState::Open;
+        let is_unmarked = ack.ce == self.seen.ce || !self.recovery.examines_marks;
+        if is_open && is_unmarked && self.is_in_order(ack) {
             let prior_inflight = self.sender.packets_out();
             let delivery = self.deliver_in_order(ack, now);
             self.finish_ack(&delivery, prior_inflight, now, net);
         } else {
             self.on_ack_slow_path(ack, now, net);
         }
+    }
+
+    /// Returns whether nothing is lost, SACKed or sent again, and `ack` covers the next packets. The outcome of a tail loss
+    /// probe is determined in the general case.
+    #[inline(always)]
+    fn is_in_order(&self, ack: &AckItem) -> bool {
+        let Sender { sacked_out, lost_out, retrans_out, .. } = self.sender;
+        let suspected = sacked_out + lost_out + retrans_out + self.tail_probe.outstanding;
+        suspected == 0 && ack.cum > self.sender.snd_una && ack.log == self.seen.log
+    }
+
+    /// Returns whether `ack` is in order and does not affect a reduction because of marks: further marks of its round count
+    /// for the controller only.
+    #[inline]
+    fn leaves_reduction(&self, ack: &AckItem) -> bool {
+        let Recovery { sack, high_seq, reacts_to_marks, .. } = self.recovery;
+        let is_unaffected = sack && ack.cum <= high_seq && (ack.ce == self.seen.ce || reacts_to_marks);
+        self.sender.ca_state == CaState::Cwr && is_unaffected && self.is_in_order(ack)
     }
 
     /// [`Flow::on_ack`] out of line.
@@ -85,10 +98,14 @@ impl Flow {
     #[inline(never)]
     fn on_ack_slow_path<W: Watch>(&mut self, ack: &AckItem, now: Time, net: &mut Net<W>) {
         if ack.cum == SYN {
-            return self.on_syn_ack(now, net);
+            return self.on_syn_ack(ack.ack_sent, now, net);
         }
         let prior_inflight = self.sender.inflight();
-        let delivery = self.deliver::<W>(ack, prior_inflight, now);
+        let delivery = if self.leaves_reduction(ack) {
+            self.deliver_in_order(ack, now)
+        } else {
+            self.deliver::<W>(ack, prior_inflight, now)
+        };
         self.finish_ack(&delivery, prior_inflight, now, net);
     }
 
@@ -122,7 +139,8 @@ impl Flow {
         self.pump(now, net);
     }
 
-    /// Processes an ACK in the common case: nothing is lost or SACKed, and the ACK covers the next packets in order.
+    /// Processes an ACK in the common case: nothing is lost, SACKed or sent again, and the ACK covers the next packets in
+    /// order.
     #[inline(always)]
     fn deliver_in_order(&mut self, ack: &AckItem, now: Time) -> Delivery {
         let cum = ack.cum;
@@ -368,7 +386,7 @@ impl Flow {
                 estimator.start(sender);
             }
             // The timer may be waiting for the timeout without a sample, which is longer.
-            if self.interests.recovery == Recovery::Tcp {
+            if self.interests.recovery == fairweir_cca::Recovery::Tcp {
                 let deadline = self.timers.rto_deadline(&self.sender);
                 self.timers.wake_by(deadline);
             }

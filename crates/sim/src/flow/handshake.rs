@@ -63,13 +63,15 @@ impl Flow {
         self.timers.wake_at = self.handshake.deadline;
     }
 
-    /// Processes a SYN-ACK. The first establishes the connection, and the flow starts to send.
+    /// Processes a SYN-ACK, which left the receiver at `left`. The first establishes the connection, and the flow starts to
+    /// send.
     #[cold]
     #[inline(never)]
-    pub(super) fn on_syn_ack<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
+    pub(super) fn on_syn_ack<W: Watch>(&mut self, left: Time, now: Time, net: &mut Net<W>) {
         if !self.handshake.is_pending {
             return;
         }
+        self.route.last_ack_sent = left;
         self.handshake.is_pending = false;
         if let Some(sent) = self.route.syn_echo {
             if sent > self.handshake.start {
@@ -78,9 +80,8 @@ impl Flow {
             let rtt = now.since(sent);
             self.estimate_rtt(rtt, |_| rtt);
         }
-        match &mut self.route.receiver.window {
-            Some(window) => window.on_syn_ack_read(now),
-            None => self.window.read_syn_ack(self.mss.saturating_sub(HEADER_BYTES).max(1), self.sender.snd_una),
+        if self.route.receiver.window.is_none() {
+            self.window.read_syn_ack(self.mss.saturating_sub(HEADER_BYTES).max(1), self.sender.snd_una);
         }
         self.cc.on_established(&self.sender, &mut Flow::context(now, &mut self.rng));
         self.read_controller();

@@ -36,9 +36,7 @@ impl Route {
     pub(super) fn receive_syn<W: Watch>(&mut self, syn: &Item, net: &mut Net<W>) {
         net.watch.report(PacketEvent::SynArrived { flow: self.flow(), sent: syn.sent, at: syn.at });
         self.syn_echo.get_or_insert(syn.sent);
-        if let Some(window) = &mut self.receiver.window {
-            window.on_syn_ack_sent(syn.at);
-        }
-        self.send_back(Item { at: syn.at, sent: syn.sent, seq: SYN, number: SYN, ce: 0, log: NO_LOG }, net);
+        let Item { at, sent, .. } = *syn;
+        self.send_back(Item { at, sent, ack_sent: at, seq: SYN, number: SYN, ce: 0, log: NO_LOG, window: 0 }, net);
     }
 }
