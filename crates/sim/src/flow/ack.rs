@@ -367,7 +367,7 @@ impl Flow {
     }
 
     /// Processes the RTT of the newest data packet delivered, and that of the `oldest`.
-    #[inline]
+    #[inline(always)]
     fn sample_rtt(&mut self, rtt: Dur, oldest: impl FnOnce(&Flow) -> Dur) {
         self.stats.rtt.record(rtt);
         self.estimate_rtt(rtt, oldest);
@@ -375,7 +375,7 @@ impl Flow {
 
     /// Updates the minimum RTT, and srtt and rttvar by the newest packet's RTT (RFC 6298 §2, with Linux's lower bound on
     /// the deviation), or with the kernel's estimator by that of the `oldest`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn estimate_rtt(&mut self, rtt: Dur, oldest: impl FnOnce(&Flow) -> Dur) {
         let sender = &mut self.sender;
         sender.min_rtt = sender.min_rtt.min(rtt);
