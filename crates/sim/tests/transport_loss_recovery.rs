@@ -1,4 +1,5 @@
-//! The kernel's rules of when ssthresh is reduced (`tcp_enter_loss` and `tcp_fastretrans_alert` of tcp_input.c).
+//! The kernel's rules of when ssthresh is reduced (`tcp_enter_loss` and `tcp_fastretrans_alert` of tcp_input.c), and the order
+//! of retransmissions.
 
 use crate::common::{PACKET, droptail, dumbbell, flow};
 use fairweir_cca::{Ack, CaState, Cause, Context, Controller, Loss, Sender};
@@ -114,4 +115,41 @@ fn on_ideal_hosts_only_a_timeout_that_follows_another_is_repeated() {
     for timeout in timeouts(&episodes(&[])) {
         assert_eq!(timeout.is_repeated, timeout.state == CaState::Loss, "{timeout:?}");
     }
+}
+
+/// A controller with a window of 30 packets, which records the maximum number of packets from `snd_una` on that are sent.
+#[derive(Debug)]
+struct Overload {
+    spread: Arc<Mutex<u64>>,
+}
+
+impl Controller for Overload {
+    fn on_loss(&mut self, _: &Loss<'_>, _: &mut Context<'_>) {}
+    fn on_ack(&mut self, ack: &Ack<'_>, _: &mut Context<'_>) {
+        let mut spread = self.spread.lock().expect("one thread");
+        *spread = (*spread).max(ack.sender.packets_out());
+    }
+    fn cwnd(&self) -> Bytes {
+        PACKET * 30
+    }
+    fn interests(&self) -> fairweir_cca::Interests {
+        fairweir_cca::Interests { own_recovery: true, ..fairweir_cca::Interests::default() }
+    }
+}
+
+/// Returns the maximum number of packets that a flow has outstanding which overloads a queue of 8 packets for 20 s.
+fn spread(mechanisms: &[Mechanism]) -> u64 {
+    let mut one = flow("overload", 3);
+    one.transport = mechanisms.iter().copied().collect();
+    let spread = Arc::new(Mutex::new(0));
+    let build = |_: &_, _: &_| Ok(Box::new(Overload { spread: Arc::clone(&spread) }) as Box<dyn Controller>);
+    run_with(&dumbbell(5, droptail(8), vec![one], 20, 0, 1), &build, &mut |_| ControlFlow::Continue(()))
+        .expect("a run");
+    *spread.lock().expect("one thread")
+}
+
+#[test]
+fn the_lowest_lost_packet_is_retransmitted_first() {
+    let (with, without) = (spread(&[Mechanism::LossRecovery]), spread(&[]));
+    assert!(with < 500 && without > 10 * with, "{with} {without}");
 }

@@ -16,6 +16,7 @@ mod autosizing;
 mod handshake;
 mod idle_restart;
 mod jiffies;
+mod lost_queue;
 mod pacer;
 mod probe;
 mod rate_sampler;
@@ -211,6 +212,7 @@ impl Flow {
         flow.timers.has_jiffies = flow.has(spec, Mechanism::Jiffies);
         flow.timers.estimator = flow.has(spec, Mechanism::RttEstimator).then(|| RttEstimator::new(spec.min_rto));
         flow.recovery.has_kernel_rules = flow.has(spec, Mechanism::LossRecovery);
+        flow.recovery.to_retransmit.is_lowest_first = flow.recovery.has_kernel_rules;
         flow.undo = Undo::new(flow.has(spec, Mechanism::Undo));
         flow.restart_window = flow.restart_window(spec);
         flow.read_controller();

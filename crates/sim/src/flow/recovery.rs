@@ -1,5 +1,6 @@
 //! Loss recovery: loss detection, start and end of an episode, and the amount that may be sent in an episode.
 
+use super::lost_queue::LostQueue;
 use super::{Flow, Record};
 use crate::ring::Ring;
 use fairweir_cca::{CaState, Cause, Loss, LostPacket};
@@ -27,8 +28,7 @@ pub(super) struct Recovery {
     /// ([`fairweir_scenario::Mechanism::LossRecovery`]).
     pub(super) has_kernel_rules: bool,
     pub(super) rack: Rack,
-    /// Packets to retransmit.
-    pub(super) to_retransmit: Ring<u64>,
+    pub(super) to_retransmit: LostQueue,
     pub(super) reduction: Option<RateReduction>,
     /// Expiry of the reordering timer.
     pub(super) reorder_deadline: Time,
@@ -76,7 +76,7 @@ impl Recovery {
             high_seq: first_packet,
             has_kernel_rules: false,
             rack,
-            to_retransmit: Ring::new(),
+            to_retransmit: LostQueue::new(),
             reduction: None,
             reorder_deadline: Time::NEVER,
         }

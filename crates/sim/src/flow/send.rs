@@ -112,10 +112,10 @@ impl Flow {
         }
     }
 
-    /// Returns the lowest packet that needs retransmission; it remains at the head of the list.
+    /// Returns the next packet that needs retransmission; it remains at the head of the queue.
     #[inline]
     fn next_retransmission(&mut self) -> Option<u64> {
-        while let Some(&seq) = self.recovery.to_retransmit.front() {
+        while let Some(seq) = self.recovery.to_retransmit.front() {
             if seq >= self.sender.snd_una {
                 let record = self.records.get(seq);
                 if record.has(Record::LOST) && !record.has(Record::RETRANS) {
