@@ -1,12 +1,13 @@
 //! The kernel's rules of when ssthresh is reduced (`tcp_enter_loss` and `tcp_fastretrans_alert` of tcp_input.c), and the order
 //! of retransmissions.
 
-use crate::common::{PACKET, droptail, dumbbell, flow};
+use crate::common::{PACKET, droptail, dumbbell, flow, run};
 use fairweir_cca::{Ack, CaState, Cause, Context, Controller, Loss, Sender};
+use fairweir_path::jitter::AckAggregationConfig;
 use fairweir_path::{ElementConfig, loss::IidLossConfig};
 use fairweir_scenario::Mechanism;
 use fairweir_sim::run_with;
-use fairweir_units::Bytes;
+use fairweir_units::{Bytes, Dur, Rate, Time};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
@@ -115,6 +116,28 @@ fn on_ideal_hosts_only_a_timeout_that_follows_another_is_repeated() {
     for timeout in timeouts(&episodes(&[])) {
         assert_eq!(timeout.is_repeated, timeout.state == CaState::Loss, "{timeout:?}");
     }
+}
+
+/// Returns the losses that a flow of Reno detects and the drops of its queue, with ACKs that arrive several at a time.
+fn detected_and_dropped(mechanisms: &[Mechanism]) -> (u64, u64) {
+    let mut one = flow("reno", 5);
+    one.transport = mechanisms.iter().copied().collect();
+    one.reverse.push(ElementConfig::AckAggregation(AckAggregationConfig {
+        hold: Dur::from_millis(2),
+        rate: Rate::from_mbps(50),
+        burst_rate: Rate::from_mbps(2000),
+        smooth: Time::ZERO,
+        opportunity: Bytes(1504),
+    }));
+    let summary = run(&dumbbell(50, droptail(40), vec![one], 20, 0, 1)).expect("a run").summary;
+    (summary.flows[0].lost_pkts, summary.links[0].drops)
+}
+
+#[test]
+fn several_acks_at_one_instant_do_not_declare_a_retransmission_lost() {
+    let (detected, dropped) = detected_and_dropped(&[Mechanism::LossRecovery]);
+    assert!(dropped > 50, "{dropped}");
+    assert_eq!(detected, dropped);
 }
 
 /// A controller with a window of 30 packets, which records the maximum number of packets from `snd_una` on that are sent.

@@ -8,6 +8,9 @@ use crate::watch::Watch;
 use fairweir_cca::{Ack, AckedPacket, CaState, RateSample, Sender};
 use fairweir_units::{Dur, Time};
 
+/// Maximum difference of the times of packets that left at one instant ([`Flow::record_retransmission`]).
+const SAME_INSTANT: Dur = Dur::from_micros(1);
+
 /// Packets delivered by an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 struct Delivery {
@@ -258,7 +261,7 @@ impl Flow {
             }
             // If an ACK arrives less than the minimum RTT after a retransmission, or echoes an earlier timestamp, it is
             // for the original (RFC 8985 §6.2 step 2).
-            let is_too_early = rtt < self.sender.min_rtt || (self.undo.is_enabled && ack.echo < sent);
+            let is_too_early = rtt < self.sender.min_rtt || (self.undo.is_enabled && ack.echo + SAME_INSTANT < sent);
             let is_for_original = is_ambiguous && is_too_early;
             if !is_for_original && !self.recovery.rack.is_newer_than(sent, seq) {
                 self.recovery.rack.on_delivered(sent, seq, rtt);

@@ -6,7 +6,7 @@ use crate::item::Departure;
 use crate::net::Net;
 use crate::watch::Watch;
 use fairweir_cca::Sent;
-use fairweir_units::{Bytes, Time};
+use fairweir_units::{Bytes, Dur, Time};
 
 impl Flow {
     /// Sends packets as far as the window, pacing and the application permit.
@@ -137,7 +137,9 @@ impl Flow {
             self.timers.wake_by(deadline);
         }
         self.records.reserve(self.sender.snd_una, seq);
-        *self.records.get_mut(seq) = self.rate.record(seq, &self.sender, now, 0);
+        // After a retransmission of this instant (`record_retransmission`).
+        let sent = self.recovery.rack.retransmitted.back().map_or(now, |(_, at)| now.max(*at));
+        *self.records.get_mut(seq) = self.rate.record(seq, &self.sender, sent, 0);
         self.sender.snd_nxt = seq + 1;
         self.account_sent(seq, false, now);
         self.route.send(Departure { at: now, seq, is_retransmission: false }, net);
@@ -146,10 +148,9 @@ impl Flow {
     #[inline(never)]
     fn retransmit<W: Watch>(&mut self, seq: u64, now: Time, net: &mut Net<W>) {
         let flags = Record::LOST | Record::RETRANS | Record::EVER_RETRANS;
-        *self.records.get_mut(seq) = self.rate.record(seq, &self.sender, now, flags);
         self.sender.retrans_out += 1;
         self.undo.first_retransmission = self.undo.first_retransmission.min(now);
-        self.recovery.rack.retransmitted.push((seq, now));
+        self.record_retransmission(seq, flags, now);
         self.stats.retransmits += 1;
         if seq == self.sender.snd_una {
             self.timers.rto_base = now;
@@ -165,11 +166,31 @@ impl Flow {
         let record = *self.records.get(seq);
         let flags = record.flags & Record::LOST | Record::RETRANS | Record::EVER_RETRANS;
         self.sender.retrans_out += u64::from(!record.has(Record::RETRANS));
-        *self.records.get_mut(seq) = self.rate.record(seq, &self.sender, now, flags);
-        self.recovery.rack.retransmitted.push((seq, now));
+        self.record_retransmission(seq, flags, now);
         self.stats.retransmits += 1;
         self.account_sent(seq, true, now);
         self.route.send(Departure { at: now, seq, is_retransmission: true }, net);
+    }
+
+    /// Records that packet `seq` is retransmitted at `now`. RACK compares times of transmission, and numbers if they are
+    /// equal (`tcp_rack_sent_after` of tcp_recovery.c), which is the order of packets that leave with the same ACK.
+    /// Simulated ACKs can arrive at one instant, which real hosts process one after another: a retransmission that leaves
+    /// with a later one of them is after the packets of the earlier ones, some of which have higher numbers. Its time is
+    /// therefore 1 ns after theirs; otherwise it would be declared lost when one of them is delivered.
+    fn record_retransmission(&mut self, seq: u64, flags: u32, now: Time) {
+        let newest = self.sender.snd_nxt - 1;
+        let last_new = (newest, self.records.get(newest).sent);
+        let last_retransmitted = self.recovery.rack.retransmitted.back().copied();
+        let mut sent = now;
+        if self.recovery.has_kernel_rules {
+            for (other, at) in [Some(last_new), last_retransmitted].into_iter().flatten() {
+                if at >= sent && other != seq {
+                    sent = if other < seq { at } else { at + Dur::from_nanos(1) };
+                }
+            }
+        }
+        *self.records.get_mut(seq) = self.rate.record(seq, &self.sender, sent, flags);
+        self.recovery.rack.retransmitted.push((seq, sent));
     }
 
     #[inline(always)]
