@@ -39,7 +39,7 @@ use crate::watch::Watch;
 use crate::window::Window;
 use fairweir_cca::{Context, Controller, Decision, Interests, Sender};
 use fairweir_scenario::Histogram;
-use fairweir_scenario::{Config, FlowSpec, Mechanism};
+use fairweir_scenario::{Config, FlowSpec, HEADER_BYTES, Mechanism};
 use fairweir_units::{Bytes, Dur, Time};
 use handshake::Handshake;
 use pacer::Pacer;
@@ -189,7 +189,11 @@ impl Flow {
         };
         if spec.receiver.ack_every > 1 && flow.has(spec, Mechanism::QuickAcks) {
             let echo = spec.ecn.then_some(if interests.exact_marks { Echo::Marks } else { Echo::Signal });
-            flow.route.receiver.quick_acks = Some(QuickAcks::new(spec.rwnd, spec.rtprop, spec.min_rto, echo));
+            let mut quick_acks = QuickAcks::new(spec.rwnd, spec.rtprop, spec.min_rto, echo);
+            if spec.rwnd.is_none() && !flow.has(spec, Mechanism::Autotuning) {
+                quick_acks.grow_until_read(config.packet.0.saturating_sub(HEADER_BYTES), first_packet);
+            }
+            flow.route.receiver.quick_acks = Some(quick_acks);
             flow.recovery.examines_marks |= spec.ecn;
             flow.announce_data_end();
         }
