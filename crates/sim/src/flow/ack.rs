@@ -274,7 +274,7 @@ impl Flow {
             }
             delivery.rate = self.rate.sample(seq, self.records.get(seq), &self.sender, now);
         }
-        if delivery.cum_acked > 0 {
+        if delivery.cum_acked > 0 || self.sacks_older_than_head(&delivery) {
             self.timers.on_progress(&self.sender, now);
         }
         if self.undo.is_enabled && self.sender.ca_state == CaState::Loss {
@@ -290,6 +290,14 @@ impl Flow {
         }
         delivery.lost = self.sender.lost - prior_lost;
         delivery
+    }
+
+    /// Returns whether an ACK without cumulative progress reports packets that were sent, only once, before the last
+    /// transmission of the first outstanding packet. The kernel then restarts the retransmission timer
+    /// (`FLAG_SET_XMIT_TIMER` in `tcp_clean_rtx_queue` of tcp_input.c): an ACK of that transmission cannot have arrived yet.
+    fn sacks_older_than_head(&self, delivery: &Delivery) -> bool {
+        self.recovery.has_kernel_rules
+            && delivery.first_sacked.is_some_and(|sent| sent < self.records.get(self.sender.snd_una).sent)
     }
 
     #[cold]
