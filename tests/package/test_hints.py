@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -109,12 +108,3 @@ def test_arguments_out_of_range_are_errors_of_ours() -> None:
     for file in (CRATES / "py/src").glob("**/*.rs"):
         others = re.search(r"\bexceptions::(?!PyKeyboardInterrupt;)", file.read_text())
         assert file.name == "error.rs" or others is None, file
-
-
-@pytest.mark.kernel
-def test_the_guards_program_prints_the_hint(tmp_path: Path) -> None:
-    rules = tmp_path / "rules.toml"
-    rules.write_text("[[cap]]\nrate = 10\n")
-    command = [".venv/bin/fairweir-guard", "run", "--interface", "lo", "--config", str(rules)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert "hint: " in done.stderr, done
