@@ -40,6 +40,7 @@ files! {
     cca_verus
     cca_waimd
     golden
+    hosts
     packets
     properties
     quic_recovery
