@@ -1,10 +1,10 @@
 """Compute the hash of the simulator's behavior, with which generated pages are stamped.
 
 The recorded tables of the tests are the behavior of the simulator and its controllers: a fixed scenario for each
-controller (``golden``), and the numbers of the law tests (``laws``), among which those of ``hosts`` are of Linux's hosts
-with all mechanisms. These tests pass complete configurations to the simulator. The defaults of scenario files are Python's, and change results without changing a table; therefore the hash
-includes the configuration of a scenario that states only the required keys, and each element and queue with its
-defaults.
+controller (``golden``), and the numbers of the law tests (``laws``); those of ``hosts`` are of Linux's hosts with all
+mechanisms. These tests pass complete configurations to the simulator. The defaults of scenario files are Python's, and
+change results without changing a table; therefore the hash includes the configuration of a scenario that states only the
+required keys, and each element and queue with its defaults.
 """
 
 from __future__ import annotations

@@ -94,5 +94,5 @@ PAGES: Final = (
     ),
     compared("docs/measured/agreement.md", "Agreement, cell by cell", cells=134, seed=1),
     compared("docs/measured/agreement-design-2.md", "Agreement, second design", cells=67, seed=2),
-    compared("docs/measured/agreement-held-out.md", "Agreement, held-out cells", cells=67, seed=3),
+    compared("docs/measured/agreement-design-3.md", "Agreement, third design", cells=67, seed=3),
 )
