@@ -27,7 +27,8 @@ pub enum Mechanism {
     PacingCredit = 1 << 8,
     /// RTT samples of retransmitted data by timestamps of whole milliseconds.
     Timestamps = 1 << 9,
-    /// The kernel's rules of when packets are lost and when ssthresh is reduced.
+    /// The kernel's rules of when packets are lost, in which order they are sent again, when the timer restarts and when
+    /// ssthresh is reduced.
     LossRecovery = 1 << 10,
     /// The kernel's smoothed RTT and its deviation, in place of RFC 6298's.
     RttEstimator = 1 << 11,

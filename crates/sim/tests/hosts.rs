@@ -1,6 +1,6 @@
-//! Runs on Linux's hosts, which scenario files have by default: all mechanisms of `transport`, delayed ACKs, processing
-//! times. The other recorded tables are of ideal hosts; without this table a change of a mechanism would change no table,
-//! and pages of results would seem to be of today's simulator.
+//! Runs on Linux's hosts with all mechanisms of `transport`, and with delayed ACKs, bursts and processing times, so that
+//! all of them take effect. The other recorded tables are of ideal hosts; without this table a change of a mechanism would
+//! change no table, and pages of results would seem to be of today's simulator.
 
 use crate::common::{PACKET, droptail, dumbbell, flow, run};
 use fairweir_path::ElementConfig;
