@@ -3,8 +3,8 @@
 The recorded tables of the tests are the behavior of the simulator and its controllers: a fixed scenario for each
 controller (``golden``), and the numbers of the law tests (``laws``); those of ``hosts`` are of Linux's hosts with all
 mechanisms. These tests pass complete configurations to the simulator. The defaults of scenario files are Python's, and
-change results without changing a table; therefore the hash includes the configuration of a scenario that states only the
-required keys, and each element and queue with its defaults.
+change results without changing a table; therefore the hash includes the configuration of a scenario that states only
+the required keys, and each element and queue with its defaults.
 """
 
 from __future__ import annotations
