@@ -66,6 +66,9 @@ def main(words: list[str] | None = None) -> int:
     if shutil.which("valgrind") is None:
         print("error: valgrind is not installed\n\nhint: apt install valgrind", file=sys.stderr)
         return 2
+    names = [*WORKLOADS, *(f"default hosts, {cca}" for cca in CCAS)]
+    if not any(given.only in name for name in names):
+        parser.error(f"no row has {given.only!r}: {'; '.join(names)}")
     program = given.program or build_ours()
     print("| run | packets | instructions per packet |\n| --- | ---: | ---: |")
     with tempfile.TemporaryDirectory(prefix="fairweir-instructions-") as folder:

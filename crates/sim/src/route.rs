@@ -90,7 +90,8 @@ pub(crate) struct Route {
     pub(crate) acks: Ring<AckItem>,
     /// Send time of the newest packet that reached the receiver.
     last_sent: Time,
-    /// Time at which the newest ACK that the sender has read left the receiver: the timestamp that data echo.
+    /// Time at which the newest ACK that the sender has read left the receiver: the timestamp that data echo. Only an
+    /// autotuned receive window needs it; without one, it stays that of the SYN-ACK.
     pub(crate) last_ack_sent: Time,
     /// Send time of the first SYN that reached the receiver: the timestamp that SYN-ACKs echo.
     pub(crate) syn_echo: Option<Time>,

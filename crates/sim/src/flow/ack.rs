@@ -8,7 +8,8 @@ use crate::watch::Watch;
 use fairweir_cca::{Ack, AckedPacket, CaState, RateSample, Sender};
 use fairweir_units::{Dur, Time};
 
-/// Maximum difference of the times of packets that left at one instant ([`Flow::record_retransmission`]).
+/// Tolerance for the times of packets that left at one instant: each may be 1 ns after the one before
+/// ([`Flow::record_retransmission`]).
 const SAME_INSTANT: Dur = Dur::from_micros(1);
 
 /// Packets delivered by an ACK.
