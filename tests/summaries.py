@@ -23,7 +23,7 @@ def filled(document: Mapping[str, Any]) -> Summary:
         silent = dict.fromkeys([one.name for one in fields(Answers)], 0)
         hosts = {"receiver": silent, "sender": silent} | given.get("host_us", {})
         known = {"release_error_us": error, "host_us": hosts}
-        parts["emulator"] = dict.fromkeys(names, 0) | {"mode": "mtu"} | given | known
+        parts["emulator"] = dict.fromkeys(names, 0) | {"mode": "mtu", "stalls_us": []} | given | known
     if "over_time" in document:
         parts["over_time"] = {"t_s": [], "throughput_mbps": [], "lost_pkts": []} | document["over_time"]
     return Summary(parts)

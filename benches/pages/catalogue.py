@@ -95,4 +95,5 @@ PAGES: Final = (
     compared("docs/measured/agreement.md", "Agreement, cell by cell", cells=134, seed=1),
     compared("docs/measured/agreement-design-2.md", "Agreement, second design", cells=67, seed=2),
     compared("docs/measured/agreement-design-3.md", "Agreement, third design", cells=67, seed=3),
+    compared("docs/measured/agreement-design-4.md", "Agreement, fourth design", cells=67, seed=4),
 )

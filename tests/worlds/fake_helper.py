@@ -43,6 +43,7 @@ def document(config: dict[str, Any], judged: bool) -> dict[str, Any]:
     emulator = {
         "release_error_us": error,
         "host_us": hosts,
+        "stalls_us": [120.0],
         "packets": 9,
         "budget_us": 500.0,
         "judged": judged,

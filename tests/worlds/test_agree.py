@@ -34,7 +34,7 @@ from fairweir.play.batch import Archive, Task, play_all, spread_starts
 from fairweir.play.run import run
 from fairweir.scenario.dumbbell import dumbbell
 from fairweir.scenario.model import Scenario
-from fairweir.units import Rate
+from fairweir.units import Duration, Rate
 
 ROOT = Path(__file__).parents[2]
 
@@ -189,6 +189,7 @@ FLOW = {"id": "reno-1", "throughput_mbps": 1.0, "mean_rtt_ms": 9.0, "lost_pkts":
         ({"more": 1}, "line 2 is not a kernel run: Extra inputs"),
         ({"kernel": "k" * 2000}, "line 2 is not a kernel run: String should have at most 1000"),
         ({"run": {"flows": [], "release_p99_us": -1e300}}, "line 2 is not a kernel run"),
+        ({"run": {"flows": [FLOW], "stalls_us": [-1.0]}}, "line 2 is not a kernel run: Input should be greater"),
         ({"run": {"flows": [FLOW], "hosts_us": 1e12}}, "line 2 is not a kernel run: Input should be less than or"),
         ({}, "line 2 has the same scenario and seed as line 1: `1`"),
     ],
@@ -331,6 +332,31 @@ def test_hosts_take_time_and_stall_together_once_a_second() -> None:
             as_in_kernel_world(scenario, 1, wrong)
 
 
+def delays_ms(scenario: Scenario) -> list[float]:
+    """Return the delays of the points at which a stall of the first flow's hosts begins, is longest and has passed."""
+    points = scenario.flow[0].jitter[0].model_dump()["points"]
+    return [Duration.parse(delay).ms for _, delay in points]
+
+
+def test_hosts_stall_as_long_as_those_of_the_kernels_run() -> None:
+    plain = dumbbell("reno", duration="4s", warmup="1s").override({"noise": "none", "flow.*.app_rate": "1Mbps"})
+    stalls_us = [40.0, 30e3, 0.0, 7e3]
+    first, second = (as_in_kernel_world(plain, seed, None, 0.0, stalls_us) for seed in (1, 2))
+    assert delays_ms(first) == delays_ms(second) == [0, 0, 30, 0, 0, 7, 0]
+    assert first != second
+    base, slowest = (run(s).summary.document["flows"][0]["rtt_ms"]["max"] for s in (plain, first))
+    assert 25 < slowest - base < 31
+    # A length that is given counts for all, a stall of a minute is as long as possible, and zero is none.
+    assert as_in_kernel_world(plain, 1, "3ms", 0.0, stalls_us) == as_in_kernel_world(plain, 1, "3ms", 0.0)
+    assert as_in_kernel_world(plain, 1, "0ms", 0.0, stalls_us) == plain
+    long, long_again, other = (as_in_kernel_world(plain.override({"duration": "200s"}), seed) for seed in (1, 1, 2))
+    assert long == long_again != other
+    lengths = delays_ms(long)[2::3]
+    assert 0.15 < sorted(lengths)[len(lengths) // 2] < 1.0
+    assert 10 < max(lengths) < 26
+    assert max(delays_ms(as_in_kernel_world(plain, 1, None, 0.0, [60e6]))) == 400
+
+
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Replace the kernel by the simulator; the scenario's name selects runs that are late, fail or swap shares."""
@@ -350,6 +376,8 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         if task.scenario.name == "slow-hosts":
             answers = {"samples": 9, "mean": 1000.0, "p50": 1000.0, "p99": 1000.0}
             result["emulator"]["host_us"] = {"receiver": answers, "sender": answers}
+        if task.scenario.name == "stalling-hosts":
+            result["emulator"]["stalls_us"] = [200e3] * 4
         if task.scenario.name == "differs":
             result["flows"][0]["throughput_mbps"] /= 2
         return filled(result)
@@ -396,6 +424,17 @@ def test_simulated_hosts_take_the_time_that_the_kernels_run_measured(kernel: lis
             for found, name in ((same, "same"), (slow, "slow-hosts"))
         )
         assert 0.5 < measured - unmeasured < 2.5
+
+
+def test_simulated_hosts_stall_as_in_the_kernels_runs(kernel: list[str], tmp_path: Path) -> None:
+    same, stalling = (matrix(tmp_path / name, name) for name in ("same", "stalling-hosts"))
+    assert (same.host_stall, stalling.host_stall) == ("typical", "measured")
+    for cca in ("reno", "cubic"):
+        short, long = (
+            next(one.first for one in found.cell(cca, name).comparisons if one.quantity == "rtt_ms")
+            for found, name in ((same, "same"), (stalling, "stalling-hosts"))
+        )
+        assert long - short > 2.0
 
 
 def test_the_kernel_agrees_with_itself_about_as_well_as_with_the_simulator(

@@ -45,6 +45,7 @@ def test_the_record_is_that_of_any_world() -> None:
     # The sender paces: its 45 us count as the receiver's 30.
     assert record.summary.emulator is not None
     assert record.summary.emulator.host_us.round_trip_us == 60.0
+    assert record.summary.emulator.stalls_us == [120.0]
     assert record.summary.document["fairness"] == {"jain": 1.0, "max_min_ratio": 1.0}
     assert record.flows["throughput_mbps"].tolist() == [2.5]
     assert record.links["queue_bytes"].tolist() == [7]

@@ -2,7 +2,7 @@
 
 use crate::record::{Accuracy, HostAnswers, ReleaseError};
 use fairweir_scenario::{Config, Histogram};
-use fairweir_units::Dur;
+use fairweir_units::{Dur, Time};
 
 /// The default budget is the minimum rtprop divided by this number, within the bounds below.
 const BUDGET_DIVISOR: u64 = 20;
@@ -22,13 +22,35 @@ pub(crate) struct Lateness {
     pub(crate) release: Histogram,
     /// Wake-up error: time of the return from sleep minus the time of the alarm.
     pub(crate) wake: Histogram,
+    /// Longest lateness, of a release or a wake-up, in each second of the run.
+    longest: Vec<Dur>,
     /// Frames that a device rejected or that belong to no flow.
     pub(crate) strays: u64,
 }
 
 impl Lateness {
     pub(crate) fn new() -> Lateness {
-        Lateness { release: Histogram::new(), wake: Histogram::new(), strays: 0 }
+        Lateness { release: Histogram::new(), wake: Histogram::new(), longest: Vec::new(), strays: 0 }
+    }
+
+    /// Notes that a frame left the emulator at `now` instead of at the intended time `at`.
+    pub(crate) fn released(&mut self, at: Time, now: Time) {
+        self.release.record(now.since(at).max(at.since(now)));
+        self.note(now.since(at), now);
+    }
+
+    /// Notes that the emulator returned from sleep at `now`, `late_by` after the alarm.
+    pub(crate) fn woken(&mut self, late_by: Dur, now: Time) {
+        self.wake.record(late_by);
+        self.note(late_by, now);
+    }
+
+    fn note(&mut self, late_by: Dur, now: Time) {
+        let second = (now.as_nanos() / Dur::from_secs(1).as_nanos()) as usize;
+        if self.longest.len() <= second {
+            self.longest.resize(second + 1, Dur::ZERO);
+        }
+        self.longest[second] = self.longest[second].max(late_by);
     }
 
     /// Compares the lateness with the budget and returns the verdict, without the times of the hosts.
@@ -56,6 +78,7 @@ impl Lateness {
             mode,
             cpu_fraction,
             strays: self.strays,
+            stalls_us: self.longest.iter().map(|longest| longest.as_nanos() as f64 / 1e3).collect(),
             host_us: HostAnswers::default(),
         }
     }
@@ -99,6 +122,19 @@ mod tests {
         us.truncate(990);
         let accuracy = late_by(&us).judge(Dur::from_micros(200), "mtu", 0.5, "run it with SCHED_FIFO (EPERM)");
         assert!(accuracy.judged && accuracy.reason.is_empty());
+    }
+
+    #[test]
+    fn the_longest_lateness_of_each_second_is_kept() {
+        let mut lateness = Lateness::new();
+        let ms = |ms| Time::from_nanos(ms * 1_000_000);
+        lateness.released(ms(90), ms(97));
+        lateness.released(ms(120), ms(118));
+        lateness.woken(Dur::from_micros(500), ms(999));
+        lateness.released(ms(2_990), ms(3_010));
+        let accuracy = lateness.judge(Dur::from_millis(1), "mtu", 0.0, "");
+        assert_eq!(accuracy.stalls_us, [7_000.0, 0.0, 0.0, 20_000.0]);
+        assert_eq!((accuracy.packets, accuracy.wake_error_us.max), (3, 500.0));
     }
 
     #[test]

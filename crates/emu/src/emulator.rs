@@ -210,10 +210,10 @@ impl Worker {
         let due_ns = if next.is_set() { self.clock.monotonic_ns(next) } else { u64::MAX };
         let Some(alarm_ns) = self.rhythm.alarm(now_ns, due_ns) else { return Ok(Woken::UNKNOWN) };
         let woken = sleep([&self.senders, &self.receivers], &self.stop, now_ns, alarm_ns)?;
-        let awake_ns = self.clock.monotonic_ns(self.clock.now());
-        self.rhythm.slept(now_ns, awake_ns, woken);
+        let awake = self.clock.now();
+        self.rhythm.slept(now_ns, self.clock.monotonic_ns(awake), woken);
         if let Some(late_by) = woken.late_by {
-            self.lateness.wake.record(late_by);
+            self.lateness.woken(late_by, awake);
         }
         Ok(woken)
     }
@@ -254,7 +254,7 @@ impl Worker {
             Direction::Data => &self.receivers,
             Direction::Ack => &self.senders,
         };
-        self.lateness.release.record(now.since(release.at).max(release.at.since(now)));
+        self.lateness.released(release.at, now);
         let meter = &mut self.recorder.meters[item.flow];
         match item.direction {
             Direction::Data => {

@@ -44,6 +44,9 @@ pub struct Accuracy {
     pub cpu_fraction: f64,
     /// Frames that a device rejected or that belonged to no flow.
     pub strays: u64,
+    /// Longest time for which the emulator's thread, which also runs receiving TCPs, stalled in each second of the run: the
+    /// largest error of a release or a wake-up, µs.
+    pub stalls_us: Vec<f64>,
     /// Times of the hosts' answers, µs.
     pub host_us: HostAnswers,
 }

@@ -123,6 +123,7 @@ mod tests {
                 mode: "mtu",
                 cpu_fraction: 0.1,
                 strays: 0,
+                stalls_us: vec![2_500.0],
                 host_us: HostAnswers::default(),
             },
             flows: vec![flow],
@@ -160,6 +161,7 @@ mod tests {
         assert_eq!((&document["packets"], &document["events"]), (&json!(1_500), &json!(2_000)));
         assert_eq!(document["emulator"]["judged"], true);
         assert_eq!(document["emulator"]["host_us"]["sender"]["mean"], 0.0);
+        assert_eq!(document["emulator"]["stalls_us"], json!([2_500.0]));
     }
 
     #[test]

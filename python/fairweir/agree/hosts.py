@@ -10,7 +10,10 @@ which one flow can lock out other flows.
 from __future__ import annotations
 
 import random
-from itertools import accumulate
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from math import ceil, exp, log
+from typing import Final
 
 from fairweir.errors import ConfigError
 from fairweir.scenario.model import Scenario
@@ -20,42 +23,78 @@ from fairweir.units import Duration
 #: average (docs/measured/host.md). It matters where buffers have a few packets, and for controllers that measure delay.
 #: Kernel runs measure the time of their hosts; this one is for a simulation without such a run.
 LATENCY = Duration.from_us(50)
-#: Length of a stall. It is chosen like the delays of a real host: in a typical run in the kernel, packets are at most 2
-#: to 5 ms late.
-STALL = "2ms"
-#: Time between the starts of two stalls.
+#: Lengths of stalls where no run measured them: the fraction of seconds whose longest stall is at most this long, us;
+#: between these lengths the fraction is linear in the logarithm of the length (docs/measured/host.md).
+TYPICAL_STALLS: Final = (
+    (0.0, 20.0),
+    (0.25, 70.0),
+    (0.5, 150.0),
+    (0.75, 600.0),
+    (0.9, 1_500.0),
+    (0.95, 4_000.0),
+    (0.99, 11_000.0),
+    (1.0, 26_000.0),
+)
+#: In the place of a length: each stall is as long as that of the kernel's run, or has a length of that distribution.
+MEASURED: Final = "measured"
+TYPICAL: Final = "typical"
+#: Time in which the hosts stall once.
 PERIOD = Duration.from_s(1)
 #: Time in which the delay of a stall rises, because delays are interpolated linearly between points in time.
 EDGE = Duration.from_us(10)
+#: A shorter stall is the usual lateness of packets, which simulated hosts have (`noise`).
+SHORTEST = Duration.from_us(100)
 #: Maximum length of a stall, with which a stall that starts late still ends within its period.
 MAX_STALL = Duration.from_ms(400)
 
 _US = Duration.from_us(1)
+#: Latest start of a stall within its second, us, with which the longest stall ends in it.
+_LATEST_US: Final = int((PERIOD - MAX_STALL - EDGE) / _US)
 
 
-def as_in_kernel_world(scenario: Scenario, seed: int, stall: str = STALL, hosts_us: float | None = None) -> Scenario:
+def as_in_kernel_world(
+    scenario: Scenario,
+    seed: int,
+    stall: str | None = None,
+    hosts_us: float | None = None,
+    stalls_us: Sequence[float] = (),
+) -> Scenario:
     """Return a copy of the scenario in which receiving hosts take time for each packet, and hold the data of all flows
-    for up to `stall`, once per second.
+    once per second.
 
     Parameters
     ----------
-    seed : int; determines the time of the stall within the second
-    stall : time with unit, at most 400 ms; if it is zero, the hosts do not stall
+    seed : int; determines the times of the stalls within their seconds, and random lengths
+    stall : time with unit, at most 400 ms, the length of each stall; if it is zero, the hosts do not stall. Default:
+        the lengths in `stalls_us`; if there are none, random ones of :data:`TYPICAL_STALLS`
     hosts_us : float, us; mean time that the hosts of a flow take in each round trip. Default: :data:`LATENCY` more than
         simulated hosts
+    stalls_us : floats, us; the length of the stall in each second of a kernel run
 
     Raises
     ------
     ConfigError : `stall` is not a time, or is too long
     """
-    held = Duration.parse(stall).rounded(_US)
-    if held > MAX_STALL:
-        raise ConfigError(f"hosts stall for too long: `{stall}`", key="--stall", hint="at most 400ms")
+    if stall is not None:
+        held = Duration.parse(stall).rounded(_US)
+        if held > MAX_STALL:
+            raise ConfigError(f"hosts stall for too long: `{stall}`", key="--stall", hint="at most 400ms")
+    stalls = random.Random(f"stalls {seed}")  # noqa: S311
+    seconds = ceil(Duration.parse(scenario.duration) / PERIOD)
+    if stall is not None:
+        lengths = [held] * seconds
+    else:
+        lengths_us = stalls_us[:seconds] or [_typical_us(stalls.random()) for _ in range(seconds)]
+        lengths = [min(Duration.from_us(us).rounded(_US), MAX_STALL) for us in lengths_us]
+    starts = [PERIOD * second + stalls.randrange(1, _LATEST_US) * _US for second in range(len(lengths))]
+    stalls_at = [(start, length) for start, length in zip(starts, lengths, strict=True) if length >= SHORTEST]
     changes = {}
     for i, (flow, latency) in enumerate(zip(scenario.flow, _latencies(scenario, hosts_us), strict=True)):
-        delay = _stalling(latency, held, seed) if held else {"kind": "constant", "delay": str(latency)}
-        if held or latency:
-            changes[f"flow.{i}.jitter"] = [*(one.model_dump(exclude_none=True) for one in flow.jitter), delay]
+        if stalls_at or latency:
+            changes[f"flow.{i}.jitter"] = [
+                *(one.model_dump(exclude_none=True) for one in flow.jitter),
+                _stalling(latency, stalls_at) if stalls_at else {"kind": "constant", "delay": str(latency)},
+            ]
     return scenario.override(changes)
 
 
@@ -70,12 +109,21 @@ def _latencies(scenario: Scenario, hosts_us: float | None) -> list[Duration]:
     return [max(Duration.from_us(hosts_us) - mean, Duration.from_us(0)).rounded(_US) for mean in simulated]
 
 
-def _stalling(latency: Duration, held: Duration, seed: int) -> dict[str, object]:
-    begin = random.Random(f"stall {seed}").randrange(1, int(PERIOD / 2 / _US)) * _US  # noqa: S311
-    points = [
-        ("0s", str(latency)),
-        (str(begin), str(latency)),
-        (str(begin + EDGE), str(latency + held)),
-        (str(begin + EDGE + held), str(latency)),
-    ]
-    return {"kind": "trajectory", "points": points, "interpolation": "linear", "repeat": str(PERIOD)}
+def _stalling(latency: Duration, stalls: Sequence[tuple[Duration, Duration]]) -> dict[str, object]:
+    """Return the delay of hosts that take `latency`, and stall at these times for these lengths."""
+    points = [("0s", str(latency))]
+    for start, length in stalls:
+        points += [
+            (str(start), str(latency)),
+            (str(start + EDGE), str(latency + length)),
+            (str(start + EDGE + length), str(latency)),
+        ]
+    return {"kind": "trajectory", "points": points, "interpolation": "linear"}
+
+
+def _typical_us(fraction: float) -> float:
+    """Return the length, us, that this fraction of the stalls does not exceed (:data:`TYPICAL_STALLS`)."""
+    for (below, low), (above, high) in pairwise(TYPICAL_STALLS):
+        if fraction <= above:
+            return low * exp(log(high / low) * (fraction - below) / (above - below))
+    raise ValueError(f"not a fraction: {fraction}")

@@ -190,7 +190,7 @@ def _drawn(scenario: Scenario) -> Entry:
 def agree(
     plan: Plan,
     *,
-    host_stall: str = hosts.STALL,
+    host_stall: str | None = None,
     known: Sequence[Difference] = (),
     stored: KernelRuns | None = None,
     archive: Archive | None = None,
@@ -201,7 +201,9 @@ def agree(
 
     Parameters
     ----------
-    host_stall : time with unit, for which simulated receiving hosts stall once per second (:mod:`fairweir.agree.hosts`)
+    host_stall : time with unit, for which simulated receiving hosts stall once per second
+        (:mod:`fairweir.agree.hosts`). Default: as those of the cell's kernel runs did; if these did not measure it,
+        for typical times
     known : known reasons for differences, which are stored with the cells that differ
     stored : kernel runs to use; cells without one are not run. Default: cells run on this machine's kernel
     archive : store of finished runs, which are reused
@@ -232,15 +234,7 @@ def agree(
     runs = stored or _measured(plan.entries, kernels, outcomes)
     found = [runs.find(entry.scenario, kernel_seeds) for entry in plan.entries]
     sims = [
-        [
-            Task(
-                hosts.as_in_kernel_world(
-                    spread_starts(_as_compared(entry.simulated), seed), seed, host_stall, _hosts_us(measured)
-                )
-            )
-            for seed in plan.seeds
-            if is_needed
-        ]
+        [Task(_as_measured(entry.simulated, seed, measured, host_stall)) for seed in plan.seeds if is_needed]
         for entry, measured, is_needed in zip(plan.entries, found, needed, strict=True)
     ]
     before = sum(map(work_s, _flat(kernels)))
@@ -268,7 +262,7 @@ def agree(
         scenarios=list(dict.fromkeys(entry.scenario.name for entry in plan.entries)),
         seeds=list(plan.seeds),
         kernel_runs=plan.kernel_runs,
-        host_stall=host_stall,
+        host_stall=host_stall or _stall_of(found),
         cells=cells,
         design=plan.design,
         bound=plan.bound,
@@ -333,6 +327,21 @@ def _measured(
             if (summary := outcomes[task.key].summary) is not None
         ]
     )
+
+
+def _as_measured(scenario: Scenario, seed: int, runs: Sequence[Measured], stall: str | None) -> Scenario:
+    """Return the scenario of a simulation, whose hosts take time and stall as those of a cell's kernel runs did.
+
+    The lengths of stalls are those of one run, which the seed selects.
+    """
+    stalls_us = runs[(seed - 1) % len(runs)].stalls_us if runs else []
+    compared = spread_starts(_as_compared(scenario), seed)
+    return hosts.as_in_kernel_world(compared, seed, stall, _hosts_us(runs), stalls_us)
+
+
+def _stall_of(cells: Sequence[Sequence[Measured]]) -> str:
+    """Return how long simulated hosts stall if the user does not say it."""
+    return hosts.MEASURED if any(run.stalls_us for runs in cells for run in runs) else hosts.TYPICAL
 
 
 def _hosts_us(runs: Sequence[Measured]) -> float | None:

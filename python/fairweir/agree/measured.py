@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final, Self
+from typing import Annotated, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
@@ -30,6 +30,9 @@ MAX_BYTES = 64 * 1024 * 1024
 MAX_NUMBER: Final = 1 << 53
 #: Largest time that both hosts take in a round trip, us: the emulator counts answers within 2 ms.
 MAX_HOSTS_US: Final = 4_000
+#: Longest stall of a host, us, and number of seconds of the longest run.
+MAX_STALL_US: Final = 1_000_000_000
+MAX_SECONDS: Final = 86_400
 #: Characters of the longest text that a scenario does not set, and of the part of other texts that an error shows.
 MAX_TEXT: Final = 1_000
 
@@ -63,6 +66,8 @@ class Measured(BaseModel):
     release_p99_us : float, us; 99th percentile of the lateness of the emulator's packets; None for a simulated run
     hosts_us : float, us; mean time that both hosts of a flow together take in each round trip; None if it was not
         measured
+    stalls_us : list of float, us; the longest lateness in each second of the run
+        (:class:`fairweir.judging.summary.Emulator`); empty if it was not measured
     not_judged : str; why the emulator was too late for the run to count, else empty
     """
 
@@ -71,6 +76,7 @@ class Measured(BaseModel):
     flows: list[MeasuredFlow] = Field(min_length=1)
     release_p99_us: FiniteFloat | None = Field(default=None, ge=-MAX_NUMBER, le=MAX_NUMBER)
     hosts_us: FiniteFloat | None = Field(default=None, ge=0, le=MAX_HOSTS_US)
+    stalls_us: list[Annotated[FiniteFloat, Field(ge=0, le=MAX_STALL_US)]] = Field(default=[], max_length=MAX_SECONDS)
     not_judged: str = Field(default="", max_length=MAX_TEXT)
 
     @classmethod
@@ -90,6 +96,7 @@ class Measured(BaseModel):
             ],
             release_p99_us=None if emulator is None else emulator.release_error_us.p99,
             hosts_us=None if emulator is None else emulator.host_us.round_trip_us,
+            stalls_us=[] if emulator is None else [round(us, 1) for us in emulator.stalls_us],
             not_judged="" if emulator is None or emulator.judged else emulator.reason,
         )
 

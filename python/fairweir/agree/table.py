@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairweir.agree.compare import Cell, Standing
+from fairweir.agree.hosts import MEASURED, TYPICAL
 from fairweir.agree.transports import Cause
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ MARKS: Final = {
     Standing.NOT_JUDGED: ("late", "yellow"),
     Standing.NOT_PLAYED: ("-", "yellow"),
 }
+
+#: How long hosts stall, by the name of the lengths.
+STALLS: Final = {MEASURED: "as long as those of the kernel runs did,", TYPICAL: "for typical times"}
 
 #: The style of a square of controllers and transports, by the cause of its differences.
 CAUSES: Final = {
@@ -48,7 +52,8 @@ def show(agreement: Agreement, console: Console) -> None:
             "✓ within 10 % (RTT: or 1 ms); ~ differs within chance; % largest difference beyond chance", style="dim"
         )
     if agreement.host_stall:
-        console.print(f"simulated hosts stall for {agreement.host_stall} once per second", style="dim")
+        length = STALLS.get(agreement.host_stall, f"for {agreement.host_stall}")
+        console.print(f"simulated hosts stall {length} once per second", style="dim")
     for standing in (Standing.DIFFERS, Standing.NOT_JUDGED, Standing.NOT_PLAYED):
         cells = [cell for cell in agreement.worst_first if cell.standing is standing]
         if cells:

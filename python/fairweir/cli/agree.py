@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fairweir.agree import hosts
 from fairweir.agree.known import load as load_known
 from fairweir.agree.matrix import (
     CCAS,
@@ -91,8 +90,13 @@ def agree(
         ),
     ] = None,
     stall: Annotated[
-        str, typer.Option(metavar="TIME", help="Simulated hosts stall for TIME once per second; 0ms disables stalls.")
-    ] = hosts.STALL,
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Simulated hosts stall for TIME once per second; 0ms disables stalls. Default: as long as the hosts "
+            "of the kernel runs did, and for typical times if these did not measure it.",
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Store results here; finished runs found here are reused.")
     ] = results_folder("agree"),

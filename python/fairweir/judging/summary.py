@@ -219,6 +219,8 @@ class Emulator:
     mode : "mtu" or "tso"
     budget_us : float, us; maximum 99th percentile of `release_error_us`
     release_error_us : Lateness; actual minus intended time at which packets left the emulator
+    stalls_us : list of float, us; the longest lateness of the emulator's thread, which also runs the receivers, in each
+        second of the run
     host_us : HostAnswers, us
     """
 
@@ -227,6 +229,7 @@ class Emulator:
     mode: str
     budget_us: float
     release_error_us: Lateness
+    stalls_us: Sequence[float]
     host_us: HostAnswers
 
 
@@ -310,9 +313,15 @@ class Summary:
         found = self.document.get("emulator")
         if found is None:
             return None
-        error = Lateness(**found["release_error_us"])
-        hosts = HostAnswers(**{name: Answers(**answers) for name, answers in found["host_us"].items()})
-        return Emulator(found["judged"], found["reason"], found["mode"], found["budget_us"], error, hosts)
+        return Emulator(
+            judged=found["judged"],
+            reason=found["reason"],
+            mode=found["mode"],
+            budget_us=found["budget_us"],
+            release_error_us=Lateness(**found["release_error_us"]),
+            stalls_us=found["stalls_us"],
+            host_us=HostAnswers(**{name: Answers(**answers) for name, answers in found["host_us"].items()}),
+        )
 
     @cached_property
     def over_time(self) -> OverTime:
