@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn the_longest_lateness_of_each_second_is_kept() {
         let mut lateness = Lateness::new();
-        let ms = |ms| Time::from_nanos(ms * 1_000_000);
+        let ms = |ms: u64| Time::from_nanos(ms * 1_000_000);
         lateness.released(ms(90), ms(97));
         lateness.released(ms(120), ms(118));
         lateness.woken(Dur::from_micros(500), ms(999));

@@ -273,9 +273,12 @@ def bounds(window: Window, links: LinkRange | None = None) -> Bounds | None:
 def _optimum(held: Sequence[z3.BoolRef], wanted: z3.ArithRef, *, is_least: bool) -> Fraction | None:
     import z3
 
-    optimizer = z3.Optimize()
+    # z3 keeps its terms per context: after other queries of the process, one of these can take minutes instead of ms.
+    context = z3.Context()
+    optimizer = z3.Optimize(ctx=context)
     optimizer.set("rlimit", BOUND_STEPS)
-    optimizer.add(*held)
+    optimizer.add(*(one.translate(context) for one in held))
+    wanted = wanted.translate(context)
     handle = optimizer.minimize(wanted) if is_least else optimizer.maximize(wanted)
     found = optimizer.check()
     if found == z3.unsat:

@@ -341,13 +341,13 @@ class Summary:
         return found
 
     def check(self) -> None:
-        """Convert all flows and links.
+        """Convert all flows, links and the accuracy of the emulator.
 
         Raises
         ------
         KeyError, TypeError : a key is missing, or a value has the wrong type
         """
-        _ = self.flows, self.links
+        _ = self.flows, self.links, self.emulator
 
     def to_json(self) -> bytes:
         """Return the document as JSON."""
