@@ -15,7 +15,7 @@ use crate::realtime::{EmulatorCpu, Placement};
 use crate::tun::Tun;
 use crate::wakeup::{Rhythm, Stop, Woken, sleep};
 use crate::wire::{View, mark_ce};
-use crate::{Accuracy, Clock, EmuError, EmulatorRecord, Network};
+use crate::{Clock, EmuError, EmulatorRecord, Network};
 use fairweir_path::Direction;
 use fairweir_scenario::Config;
 use fairweir_scenario::recorder::Recorder;
@@ -174,11 +174,11 @@ impl Worker {
         let cpu_fraction = cpu_time.as_secs_f64() / end.as_secs_f64().max(f64::MIN_POSITIVE);
         let recorded = self.recorder.finish(end, &self.relay);
         self.capture.map(Capture::finish).transpose()?;
+        let mut accuracy = self.lateness.judge(self.budget, self.mode, cpu_fraction, &not_granted);
+        accuracy.stalls_us.truncate(recorded.end.as_nanos().div_ceil(Dur::from_secs(1).as_nanos()) as usize);
+        accuracy.host_us = self.hosts.answers();
         Ok(EmulatorRecord {
-            accuracy: Accuracy {
-                host_us: self.hosts.answers(),
-                ..self.lateness.judge(self.budget, self.mode, cpu_fraction, &not_granted)
-            },
+            accuracy,
             flows: recorded.flows,
             links: recorded.links,
             delivered_pkts: recorded.delivered_pkts,

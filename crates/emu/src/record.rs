@@ -45,7 +45,7 @@ pub struct Accuracy {
     /// Frames that a device rejected or that belonged to no flow.
     pub strays: u64,
     /// Longest time for which the emulator's thread, which also runs receiving TCPs, stalled in each second of the run: the
-    /// largest error of a release or a wake-up, µs.
+    /// largest lateness of a release or a wake-up, µs. A stall counts in the second in which it ends.
     pub stalls_us: Vec<f64>,
     /// Times of the hosts' answers, µs.
     pub host_us: HostAnswers,

@@ -27,22 +27,23 @@ LATENCY = Duration.from_us(50)
 #: between these lengths the fraction is linear in the logarithm of the length (docs/measured/host.md).
 TYPICAL_STALLS: Final = (
     (0.0, 20.0),
-    (0.25, 70.0),
-    (0.5, 150.0),
-    (0.75, 600.0),
-    (0.9, 1_500.0),
-    (0.95, 4_000.0),
+    (0.25, 76.0),
+    (0.5, 185.0),
+    (0.75, 640.0),
+    (0.9, 1_700.0),
+    (0.95, 4_400.0),
     (0.99, 11_000.0),
     (1.0, 26_000.0),
 )
-#: In the place of a length: each stall is as long as that of the kernel's run, or has a length of that distribution.
+#: Words in the place of a time: stalls are as long as those of the kernel's run, or have random lengths of that
+#: distribution.
 MEASURED: Final = "measured"
 TYPICAL: Final = "typical"
 #: Time in which the hosts stall once.
 PERIOD = Duration.from_s(1)
 #: Time in which the delay of a stall rises, because delays are interpolated linearly between points in time.
 EDGE = Duration.from_us(10)
-#: A shorter stall is the usual lateness of packets, which simulated hosts have (`noise`).
+#: A shorter stall in a kernel run is the usual lateness of packets, which simulated hosts have (`noise`).
 SHORTEST = Duration.from_us(100)
 #: Maximum length of a stall, with which a stall that starts late still ends within its period.
 MAX_STALL = Duration.from_ms(400)
@@ -64,7 +65,7 @@ def as_in_kernel_world(
 
     Parameters
     ----------
-    seed : int; determines the times of the stalls within their seconds, and random lengths
+    seed : int; determines, with the scenario's name, the times of the stalls within their seconds, and random lengths
     stall : time with unit, at most 400 ms, the length of each stall; if it is zero, the hosts do not stall. Default:
         the lengths in `stalls_us`; if there are none, random ones of :data:`TYPICAL_STALLS`
     hosts_us : float, us; mean time that the hosts of a flow take in each round trip. Default: :data:`LATENCY` more than
@@ -79,15 +80,15 @@ def as_in_kernel_world(
         held = Duration.parse(stall).rounded(_US)
         if held > MAX_STALL:
             raise ConfigError(f"hosts stall for too long: `{stall}`", key="--stall", hint="at most 400ms")
-    stalls = random.Random(f"stalls {seed}")  # noqa: S311
+    stalls = random.Random(f"stalls {scenario.name} {seed}")  # noqa: S311
     seconds = ceil(Duration.parse(scenario.duration) / PERIOD)
     if stall is not None:
-        lengths = [held] * seconds
+        lengths, shortest = [held] * seconds, _US
     else:
         lengths_us = stalls_us[:seconds] or [_typical_us(stalls.random()) for _ in range(seconds)]
-        lengths = [min(Duration.from_us(us).rounded(_US), MAX_STALL) for us in lengths_us]
+        lengths, shortest = [min(Duration.from_us(us).rounded(_US), MAX_STALL) for us in lengths_us], SHORTEST
     starts = [PERIOD * second + stalls.randrange(1, _LATEST_US) * _US for second in range(len(lengths))]
-    stalls_at = [(start, length) for start, length in zip(starts, lengths, strict=True) if length >= SHORTEST]
+    stalls_at = [(start, length) for start, length in zip(starts, lengths, strict=True) if length >= shortest]
     changes = {}
     for i, (flow, latency) in enumerate(zip(scenario.flow, _latencies(scenario, hosts_us), strict=True)):
         if stalls_at or latency:

@@ -55,6 +55,8 @@ class Agreement(BaseModel):
     design : int, the seed of the design that drew the cells; None if they are a matrix
     share : float; number of agreeing cells divided by the number of judged cells, None if no cell was judged
     bound : float; minimum share
+    host_stall : str, the time for which simulated hosts stall once per second, or :data:`hosts.MEASURED` or
+        :data:`hosts.TYPICAL`; empty without simulated hosts
     runs : KernelRuns; the kernel runs that were compared
     holds : bool; whether the share is at least `bound`
     """
@@ -72,6 +74,16 @@ class Agreement(BaseModel):
     design: int | None = None
     bound: float = BOUND
     runs: KernelRuns = Field(default=KernelRuns(()), exclude=True, repr=False)
+
+    @property
+    def stalls(self) -> str:
+        """For how long simulated hosts stalled, in words; empty without simulated hosts."""
+        words = {
+            hosts.MEASURED: "for the times measured in kernel runs, or typical times where they were not measured",
+            hosts.TYPICAL: "for typical times",
+            "": "",
+        }
+        return words.get(self.host_stall, f"for {self.host_stall}")
 
     @property
     def worst_first(self) -> list[Cell]:
@@ -332,9 +344,10 @@ def _measured(
 def _as_measured(scenario: Scenario, seed: int, runs: Sequence[Measured], stall: str | None) -> Scenario:
     """Return the scenario of a simulation, whose hosts take time and stall as those of a cell's kernel runs did.
 
-    The lengths of stalls are those of one run, which the seed selects.
+    The lengths of stalls are those of one judged run, which the seed selects.
     """
-    stalls_us = runs[(seed - 1) % len(runs)].stalls_us if runs else []
+    usable = [run for run in runs if run.stalls_us and not run.not_judged]
+    stalls_us = usable[(seed - 1) % len(usable)].stalls_us if usable else []
     compared = spread_starts(_as_compared(scenario), seed)
     return hosts.as_in_kernel_world(compared, seed, stall, _hosts_us(runs), stalls_us)
 

@@ -30,7 +30,7 @@ MAX_BYTES = 64 * 1024 * 1024
 MAX_NUMBER: Final = 1 << 53
 #: Largest time that both hosts take in a round trip, us: the emulator counts answers within 2 ms.
 MAX_HOSTS_US: Final = 4_000
-#: Longest stall of a host, us, and number of seconds of the longest run.
+#: Longest stall of a host, us, and number of seconds of a run; kernel runs take at most an hour.
 MAX_STALL_US: Final = 1_000_000_000
 MAX_SECONDS: Final = 86_400
 #: Characters of the longest text that a scenario does not set, and of the part of other texts that an error shows.

@@ -11,7 +11,6 @@ from rich.table import Table
 from rich.text import Text
 
 from fairweir.agree.compare import Cell, Standing
-from fairweir.agree.hosts import MEASURED, TYPICAL
 from fairweir.agree.transports import Cause
 
 if TYPE_CHECKING:
@@ -27,9 +26,6 @@ MARKS: Final = {
     Standing.NOT_JUDGED: ("late", "yellow"),
     Standing.NOT_PLAYED: ("-", "yellow"),
 }
-
-#: How long hosts stall, by the name of the lengths.
-STALLS: Final = {MEASURED: "as long as those of the kernel runs did,", TYPICAL: "for typical times"}
 
 #: The style of a square of controllers and transports, by the cause of its differences.
 CAUSES: Final = {
@@ -52,8 +48,7 @@ def show(agreement: Agreement, console: Console) -> None:
             "✓ within 10 % (RTT: or 1 ms); ~ differs within chance; % largest difference beyond chance", style="dim"
         )
     if agreement.host_stall:
-        length = STALLS.get(agreement.host_stall, f"for {agreement.host_stall}")
-        console.print(f"simulated hosts stall {length} once per second", style="dim")
+        console.print(f"simulated hosts stall once per second, {agreement.stalls}", style="dim", soft_wrap=True)
     for standing in (Standing.DIFFERS, Standing.NOT_JUDGED, Standing.NOT_PLAYED):
         cells = [cell for cell in agreement.worst_first if cell.standing is standing]
         if cells:

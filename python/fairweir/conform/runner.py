@@ -126,7 +126,7 @@ def _facts(tasks: Sequence[Task], outcomes: dict[str, TaskResult]) -> dict[str, 
         "machine": f"{platform.machine()}, {len(_cores())} cores",
         "bottleneck": "fairweir-kernel's emulator at a TUN device, packets of the MTU's size (docs/kernel-world.md)",
         "kernel runs": f"{len(real)}, of which {sum(bool(run.not_judged) for run in real.values())} are not judged",
-        "simulated hosts": "stall once per second for typical times, as in `fairweir agree`",
+        "simulated hosts": "stall once per second for typical times (docs/measured/host.md)",
     }
     if emulators:
         p99 = [emulator.release_error_us.p99 for emulator in emulators]

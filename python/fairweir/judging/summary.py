@@ -220,7 +220,7 @@ class Emulator:
     budget_us : float, us; maximum 99th percentile of `release_error_us`
     release_error_us : Lateness; actual minus intended time at which packets left the emulator
     stalls_us : list of float, us; the longest lateness of the emulator's thread, which also runs the receivers, in each
-        second of the run
+        second of the run; empty if it was not measured, by an older version
     host_us : HostAnswers, us
     """
 
@@ -319,7 +319,7 @@ class Summary:
             mode=found["mode"],
             budget_us=found["budget_us"],
             release_error_us=Lateness(**found["release_error_us"]),
-            stalls_us=found["stalls_us"],
+            stalls_us=found.get("stalls_us", []),
             host_us=HostAnswers(**{name: Answers(**answers) for name, answers in found["host_us"].items()}),
         )
 
