@@ -349,6 +349,9 @@ def test_hosts_stall_as_long_as_those_of_the_kernels_run() -> None:
     # A length that is given counts for all, a stall of a minute is as long as possible, and zero is none.
     assert as_in_kernel_world(plain, 1, "3ms", 0.0, stalls_us) == as_in_kernel_world(plain, 1, "3ms", 0.0)
     assert as_in_kernel_world(plain, 1, "0ms", 0.0, stalls_us) == plain
+    assert max(delays_ms(as_in_kernel_world(plain, 1, "50us", 0.0))) == 0.05
+    renamed = as_in_kernel_world(plain.override({"name": "other"}), 1, None, 0.0, stalls_us)
+    assert renamed.flow != first.flow
     long, long_again, other = (as_in_kernel_world(plain.override({"duration": "200s"}), seed) for seed in (1, 1, 2))
     assert long == long_again != other
     lengths = delays_ms(long)[2::3]
@@ -435,6 +438,17 @@ def test_simulated_hosts_stall_as_in_the_kernels_runs(kernel: list[str], tmp_pat
             for found, name in ((same, "same"), (stalling, "stalling-hosts"))
         )
         assert long - short > 2.0
+
+
+def test_a_seed_has_the_stalls_of_one_judged_run() -> None:
+    scenario = dumbbell("reno", duration="2s", name="cell")
+    stalled = [
+        values([6.0], [40.0], judged=judged).model_copy(update={"stalls_us": [us, us]})
+        for us, judged in ((1e3, True), (300e3, False), (2e3, True))
+    ]
+    longest = [matrix_module._as_measured(scenario, seed, stalled, None).flow[0].jitter[-1] for seed in (1, 2, 3)]
+    lengths = [max(Duration.parse(delay).ms for _, delay in one.model_dump()["points"]) for one in longest]
+    assert [round(length) for length in lengths] == [1, 2, 1]
 
 
 def test_kernel_runs_of_an_older_version_are_reused(kernel: list[str], tmp_path: Path) -> None:

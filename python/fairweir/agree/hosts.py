@@ -76,14 +76,10 @@ def as_in_kernel_world(
     ------
     ConfigError : `stall` is not a time, or is too long
     """
-    if stall is not None:
-        held = Duration.parse(stall).rounded(_US)
-        if held > MAX_STALL:
-            raise ConfigError(f"hosts stall for too long: `{stall}`", key="--stall", hint="at most 400ms")
     stalls = random.Random(f"stalls {scenario.name} {seed}")  # noqa: S311
     seconds = ceil(Duration.parse(scenario.duration) / PERIOD)
     if stall is not None:
-        lengths, shortest = [held] * seconds, _US
+        lengths, shortest = [_checked(stall)] * seconds, _US
     else:
         lengths_us = stalls_us[:seconds] or [_typical_us(stalls.random()) for _ in range(seconds)]
         lengths, shortest = [min(Duration.from_us(us).rounded(_US), MAX_STALL) for us in lengths_us], SHORTEST
@@ -97,6 +93,14 @@ def as_in_kernel_world(
                 _stalling(latency, stalls_at) if stalls_at else {"kind": "constant", "delay": str(latency)},
             ]
     return scenario.override(changes)
+
+
+def _checked(stall: str) -> Duration:
+    """Return the length of the stalls that a user gave."""
+    held = Duration.parse(stall).rounded(_US)
+    if held > MAX_STALL:
+        raise ConfigError(f"hosts stall for too long: `{stall}`", key="--stall", hint="at most 400ms")
+    return held
 
 
 def _latencies(scenario: Scenario, hosts_us: float | None) -> list[Duration]:
